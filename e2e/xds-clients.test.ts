@@ -7,7 +7,7 @@ import { opensslCertificates } from "../test/support/certs/openssl-certificates.
 import { needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
 import { openRawAds } from "../test/support/xds/ads-client.ts";
-import { startFakeXdsServer } from "../test/support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../test/support/xds/control-plane.ts";
 import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
 
 beforeEach(needs("openssl"));
@@ -30,7 +30,7 @@ const metrics = async (agent: AgentProcess) => (await agent.get("status", "/stat
 
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("a request ten times as large as gRPC usually allows passes, and shows in the metrics with everything else", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using agent = await startAgent(server.address);
     await using client = openRawAds(agent.socket, kind);
     const names = Array.from({ length: 400 }, (_, index) => `${index}`.padEnd(100_000, "x"));
@@ -63,7 +63,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 
   test("a token that has expired is read again for the next connection, without a restart", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using agent = await startAgent(server.address);
     const connect = async (index: number) => {
       const client = openRawAds(agent.socket, kind);

@@ -6,11 +6,12 @@ import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { encodeMessage } from "../src/protobuf/envoy/index.ts";
 import { deltaDiscoveryRequest, deltaDiscoveryResponse, discoveryResponse } from "../src/protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../src/xds/methods.ts";
 import { type AgentProcess, fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { envoyPath, needs } from "../test/support/needs.ts";
 import { until } from "../test/support/wait/until.ts";
-import { type ServedStream, startFakeXdsServer, type XdsKind } from "../test/support/xds/fake-xds-server.ts";
+import { type ServedStream, startControlPlane } from "../test/support/xds/control-plane.ts";
 import { CDS, LDS, push } from "../test/support/xds/harness.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
@@ -37,7 +38,7 @@ function listener(port: number, text: string): Buffer {
   });
 }
 
-function answer(kind: XdsKind, typeUrl: string, version: string, value?: Buffer): Buffer {
+function answer(kind: XdsProtocol, typeUrl: string, version: string, value?: Buffer): Buffer {
   const [common, any] = [{ typeUrl, nonce: `${typeUrl}-${version}` }, value && { typeUrl, value }];
   if (kind === "sotw")
     return discoveryResponse.encode({ ...common, versionInfo: version, resources: any ? [any] : [] });
@@ -46,7 +47,7 @@ function answer(kind: XdsKind, typeUrl: string, version: string, value?: Buffer)
 }
 
 /** Sends what Envoy waits for, and waits until it does what it says. */
-async function configure(kind: XdsKind, stream: ServedStream, port: number, text: string): Promise<void> {
+async function configure(kind: XdsProtocol, stream: ServedStream, port: number, text: string): Promise<void> {
   const asked = (type: string) => until(async () => (stream.types().includes(type) ? undefined : `no ${type} yet`));
   await asked(CDS);
   stream.send(answer(kind, CDS, text));
@@ -63,7 +64,7 @@ async function says(port: number, text: string): Promise<void> {
 }
 
 /** The agent in front of a control plane without TLS, on which the test is the one who speaks. */
-async function startAgent(kind: XdsKind, address: string, env: Record<string, string> = {}): Promise<AgentProcess> {
+async function startAgent(kind: XdsProtocol, address: string, env: Record<string, string> = {}): Promise<AgentProcess> {
   return startAgentProcess({
     proxyConfig: { discoveryAddress: address, controlPlaneAuthPolicy: "NONE" },
     env: { ISTIO_DELTA_XDS: String(kind === "delta"), ...env },
@@ -78,7 +79,7 @@ async function startAgent(kind: XdsKind, address: string, env: Record<string, st
 describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
   test("outlives refusals, garbage and types it did not ask for, and takes what comes next", async () => {
     const [port = 0] = await freePorts(1);
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using agent = await startAgent(kind, server.address);
     const first = await server.stream(0);
     await configure(kind, first, port, "one");
@@ -108,13 +109,13 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
 
   test("keeps serving when control plane, socket or itself go away, and is configured again when they are back", async () => {
     const [port = 0] = await freePorts(1);
-    const gone = await startFakeXdsServer();
+    const gone = await startControlPlane();
     await using agent = await startAgent(kind, gone.address);
     await configure(kind, await gone.stream(0), port, "one");
     gone.forceStop();
     await says(port, "one");
 
-    await using server = await startFakeXdsServer({ port: Number(gone.address.split(":")[1]) });
+    await using server = await startControlPlane({ port: Number(gone.address.split(":")[1]) });
     const back = await server.stream(0);
     await configure(kind, back, port, "two");
     rmSync(join(agent.folder, "etc/istio/proxy/XDS"));
@@ -134,7 +135,7 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
 
 test("of two Envoys the newer one carries what the agent asks for; when it ends the older one does", async () => {
   const [port = 0] = await freePorts(1);
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using agent = await startAgent("delta", server.address, { PROXY_CONFIG_XDS_AGENT: "true" });
   const old = await server.stream(0);
   await configure("delta", old, port, "one");

@@ -19,12 +19,9 @@ import { envoyPath, needs } from "../support/needs.ts";
 import { fetchOk } from "../support/net/fetch-answer.ts";
 import { startTestStatusServer } from "../support/status/server.ts";
 import { until } from "../support/wait/until.ts";
-import {
-  type ControlPlaneSockets,
-  certificateSecret,
-  startScriptedControlPlane,
-  trustSecret,
-} from "../support/xds/scripted-control-plane.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
+import { certificateSecret, trustSecret } from "../support/xds/mesh-resources.ts";
+import type { MeshResource } from "../support/xds/resource-script.ts";
 
 beforeEach(needs("envoy"));
 
@@ -45,10 +42,8 @@ async function startSidecar(deltaXds: boolean) {
     "./var/run/secrets/workload-spiffe-uds",
     sdsFolder,
   );
-  const sockets: ControlPlaneSockets = {
-    xdsSocket: join(work.folder, "XDS"),
-    sdsSocket: join(sdsFolder, "socket"),
-  };
+  // Where Envoy looks for its configuration and for its certificates.
+  const sockets = [join(work.folder, "XDS"), join(sdsFolder, "socket")];
   const readiness = createReadiness(log);
   const probe = envoyReadinessProbe({
     admin: createAdminClient({ host: "127.0.0.1", port: adminPort }),
@@ -101,12 +96,19 @@ function statusOf(port: number): Promise<{ status: number; body: string }> {
   });
 }
 
+/** A listener as Envoy's own JSON has it. */
 function inboundListener(port: number, adminPort: number): object {
   const document = staticBootstrap({ adminPort, port, body: "from the control plane" }) as {
     static_resources: { listeners: [object] };
   };
   return document.static_resources.listeners[0];
 }
+
+const listenerResource = (body: object): MeshResource => ({
+  name: String((body as { name?: string }).name),
+  type: "envoy.config.listener.v3.Listener",
+  body,
+});
 
 test.each([true, false])(
   "a sidecar becomes ready once the control plane has answered (delta: %s)",
@@ -119,10 +121,8 @@ test.each([true, false])(
     });
     const ca = await createTestCa();
     const secrets = [certificateSecret("default", await ca.pair(["spiffe://a/b"])), trustSecret("ROOTCA", ca.rootPem)];
-    await using plane = await startScriptedControlPlane({
-      ...t.sockets,
-      resources: { lds: [inboundListener(t.port, t.adminPort)], sds: secrets },
-    });
+    const resources = [listenerResource(inboundListener(t.port, t.adminPort)), ...secrets];
+    await using plane = await startControlPlane({ sockets: t.sockets, resources: () => resources });
     await until("readiness", async () => (await t.ready()).status === 200, 15_000);
     expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
     await until("readiness through Envoy", async () => (await t.readyThroughEnvoy()).status === 200);
@@ -141,14 +141,13 @@ test.each([true, false])(
 
 test("a refused configuration keeps it from being ready and says so; the repaired one does not", async () => {
   await using t = await startSidecar(true);
-  await using plane = await startScriptedControlPlane({
-    ...t.sockets,
-    resources: { lds: [{ name: "broken", address: {} }] },
-  });
+  let listener: object = { name: "broken", address: {} };
+  await using plane = await startControlPlane({ sockets: t.sockets, resources: () => [listenerResource(listener)] });
   await until("the refusal", async () => (await t.ready()).body.includes("but was rejected"), 15_000);
   const refusal = plane.requests.find((asked) => asked.typeUrl === LISTENER_TYPE && asked.error !== undefined);
   expect(refusal?.error).toContain("broken");
-  plane.set("lds", [inboundListener(t.port, t.adminPort)]);
+  listener = inboundListener(t.port, t.adminPort);
+  plane.push(LISTENER_TYPE);
   await until("readiness", async () => (await t.ready()).status === 200, 15_000);
   expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
 });
@@ -175,13 +174,11 @@ test("certificates come over the workload socket", async () => {
       common_tls_context: { tls_certificate_sds_secret_configs: [sds] },
     },
   };
-  await using _plane = await startScriptedControlPlane({
-    ...t.sockets,
-    resources: {
-      lds: [{ ...listener, filter_chains: [{ ...listener.filter_chains[0], transport_socket }] }],
-      sds: [certificateSecret("default", await ca.pair(["spiffe://a/b"]))],
-    },
-  });
+  const resources = [
+    listenerResource({ ...listener, filter_chains: [{ ...listener.filter_chains[0], transport_socket }] }),
+    certificateSecret("default", await ca.pair(["spiffe://a/b"])),
+  ];
+  await using _plane = await startControlPlane({ sockets: t.sockets, resources: () => resources });
   await until("readiness", async () => (await t.ready()).status === 200, 15_000);
   const names = await new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port: t.port, rejectUnauthorized: false }, () => {

@@ -7,6 +7,7 @@ import { any } from "../../src/protobuf/wire/discovery.ts";
 import { memberBytes, withMember } from "../../src/protobuf/wire/edit-members.ts";
 import { encodeStruct } from "../../src/protobuf/wire/struct.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { startTestConverter } from "../support/oci/converter.ts";
 import { until } from "../support/wait/until.ts";
@@ -20,7 +21,7 @@ import {
   wasmModule,
 } from "../support/wasm/resources.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, NODE_ID, startTestProxy } from "../support/xds/harness.ts";
 
 const SECRET = JSON.stringify({ auths: { "registry.test": { auth: "dXNlcjpzZWNyZXQ=" } } });
@@ -58,7 +59,7 @@ test.each(cases)(
     using socket = socketFolder();
     await using modules = await startHttpServer((_request, response) => void response.end(wasmModule("m")));
     await using wasm = await startTestConverter();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const directory = join(dirname(dirname(socket.path)), "last-good");
     await using lastGood = await startLastGood({ directory, nodeId: NODE_ID, writeEveryMs: 1, log: silentLogger });
     await using _proxy = await startTestProxy(server.address, socket.path, {
@@ -101,7 +102,7 @@ test("after a restart without a control plane the modules of the last known good
   const files: string[] = [];
   {
     await using wasm = await startTestConverter({ directory: cache });
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using lastGood = await startLastGood(settings);
     await using _proxy = await startTestProxy(server.address, socket.path, { lastGood, converters: [wasm.converter] });
     files.push(await wasm.load({ url: url("/kept") }), await wasm.load({ url: url("/old") }));

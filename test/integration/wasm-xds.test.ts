@@ -8,9 +8,11 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../../src/xds/methods.ts";
 import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
 import type { ResponseConverter } from "../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { startTestConverter } from "../support/oci/converter.ts";
 import {
@@ -22,7 +24,7 @@ import {
   wasmModule,
 } from "../support/wasm/resources.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 
 const CDS = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -46,20 +48,20 @@ async function startProxy(address: string, socketPath: string, converters: reado
   });
 }
 
-function subscribe(kind: XdsKind, names: readonly string[], versionInfo = "", responseNonce = ""): Buffer {
+function subscribe(kind: XdsProtocol, names: readonly string[], versionInfo = "", responseNonce = ""): Buffer {
   const node = { id: "sidecar~10.0.0.1~a.ns~ns.svc.cluster.local", userAgentName: "envoy" };
   return kind === "sotw"
     ? discoveryRequest.encode({ node, typeUrl: EXTENSION_TYPE, resourceNames: names, versionInfo, responseNonce })
     : deltaDiscoveryRequest.encode({ node, typeUrl: EXTENSION_TYPE, resourceNamesSubscribe: names, responseNonce });
 }
 
-const decodeRequest = (kind: XdsKind, bytes: Buffer | undefined) =>
+const decodeRequest = (kind: XdsProtocol, bytes: Buffer | undefined) =>
   kind === "sotw"
     ? discoveryRequest.decode(bytes ?? Buffer.alloc(0))
     : deltaDiscoveryRequest.decode(bytes ?? Buffer.alloc(0));
-const nonceOf = (kind: XdsKind, bytes: Buffer | undefined) =>
+const nonceOf = (kind: XdsProtocol, bytes: Buffer | undefined) =>
   (kind === "sotw" ? discoveryResponse : deltaDiscoveryResponse).decode(bytes ?? Buffer.alloc(0)).nonce;
-const clusters = (kind: XdsKind) =>
+const clusters = (kind: XdsProtocol) =>
   kind === "sotw"
     ? discoveryResponse.encode({ versionInfo: "1", typeUrl: CDS, nonce: "cds", resources: [] })
     : deltaDiscoveryResponse.encode({ typeUrl: CDS, nonce: "cds" });
@@ -92,7 +94,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using modules = await startModules();
     await using wasm = await startTestConverter();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
     await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e"]));
@@ -116,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using modules = await startModules();
     await using wasm = await startTestConverter();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
     await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e", "f"]));
@@ -143,7 +145,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("a response that is not a valid protobuf inside is refused, and the next ones still come", async () => {
     using socket = socketFolder();
     await using wasm = await startTestConverter();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
     await using client = openRawAds(socket.path, kind);
     client.send(subscribe(kind, ["e"]));
@@ -166,7 +168,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     using socket = socketFolder();
     await using modules = await startModules();
     await using wasm = await startTestConverter();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path, [wasm.converter]);
     const slow = extensionResponse(kind, [remoteExtension({ name: "e", url: modules.url("/slow") })]);
     {

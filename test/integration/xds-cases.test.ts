@@ -2,11 +2,13 @@ import { readdirSync } from "node:fs";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
+import { ADS_PATHS } from "../../src/xds/methods.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
@@ -23,11 +25,11 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   describe("connections", () => {
     test("two streams on one connection each have their own upstream, and both work", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path);
       const client = new grpc.Client(`unix:${socket.path}`, grpc.credentials.createInsecure());
       const open = () => {
-        const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
+        const call = client.makeBidiStreamRequest(ADS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
         const got: Buffer[] = [];
         call.on("data", (bytes: Buffer) => got.push(bytes)).on("error", () => undefined);
         call.write(ask(kind, CDS, envoy));
@@ -55,7 +57,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("a connection that is closed and opened again, and one opened while another lives, both work", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using _running = await startTestProxy(server.address, socket.path);
       const first = openRawAds(socket.path, kind);
       first.send(ask(kind, CDS, envoy));
@@ -76,14 +78,14 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("a control plane that stops and starts again on its port: the stream ends, the next one works", async () => {
       using socket = socketFolder();
-      const server = await startFakeXdsServer();
+      const server = await startControlPlane();
       await using _running = await startTestProxy(server.address, socket.path);
       await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
       await (await server.stream(0)).received(1);
       server.forceStop();
       expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
-      await using again = await startFakeXdsServer({ port: Number(server.address.split(":")[1]) });
+      await using again = await startControlPlane({ port: Number(server.address.split(":")[1]) });
       await using next = openRawAds(socket.path, kind);
       next.send(ask(kind, CDS, envoy));
       const stream = await again.stream(0);
@@ -93,7 +95,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("a client that goes away with 15 responses waiting for it leaves nothing behind", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path);
       const descriptors = () => readdirSync("/proc/self/fd").length;
       const before = descriptors();
@@ -115,13 +117,13 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("neither side sees the other's headers", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using _running = await startTestProxy(server.address, socket.path);
       const client = new grpc.Client(`unix:${socket.path}`, grpc.credentials.createInsecure());
       const metadata = new grpc.Metadata();
       metadata.set("x-from-client", "1");
       metadata.set("authorization", "Bearer of-the-client");
-      const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, metadata, {});
+      const call = client.makeBidiStreamRequest(ADS_PATHS[kind], raw, raw, metadata, {});
       call.on("error", () => undefined).on("data", () => undefined);
       const headers = new Promise<grpc.Metadata>((resolve) => call.on("metadata", resolve));
       call.write(ask(kind, CDS, envoy));
@@ -141,7 +143,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
       ["a response that was cut", push(kind, CDS, []).subarray(0, 3)],
     ])("%s ends the stream as undecodable, and the next one works", async (_, bytes) => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path);
       await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
@@ -160,7 +162,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     test("a request over the limit ends its stream with the numbers, is reported with the remedy and not counted", async () => {
       using socket = socketFolder();
       const log = recordLog();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path, { maxReceiveBytes: 100_000, log });
       await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
@@ -180,7 +182,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   describe("what the agent asks for itself", () => {
     test("name table, trust anchors and health follow the first listeners, without node, names, version or nonce", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path, {
         handlers: [
           { typeUrl: NAME_TABLE_TYPE, ...ignored },
@@ -202,7 +204,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("a refused name table keeps the version accepted before, and one of another type is refused", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       const handle = (bytes: Buffer) => {
         if (bytes.includes("bad")) throw new Error("no such table");
       };
@@ -233,7 +235,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("nothing is said before listeners were asked for; then the last state is, and each change", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path);
       await using client = openRawAds(socket.path, kind);
       client.send(ask(kind, CDS, envoy));
@@ -255,7 +257,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
     test("the state is said again after a reconnect, also when it changed meanwhile", async () => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using running = await startTestProxy(server.address, socket.path);
       const round = async (index: number, leave: boolean) => {
         const client = openRawAds(socket.path, kind);
@@ -282,7 +284,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const waiting = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path, {
       log,
       converters: [{ typeUrl: ECDS, convert: async ({ message }) => waiting.then(() => ({ message })) }],

@@ -14,13 +14,14 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
+import { ADS_PATHS, type XdsProtocol } from "../../src/xds/methods.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds, testNode, URLS } from "../support/xds/ads-client.ts";
-import { socketFolder, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const GZIP_ANSWER = { ...GRPC_ANSWER, "grpc-encoding": "gzip" };
@@ -43,7 +44,7 @@ describe.each(["sotw", "delta"] as const)("%s, from our own control plane", (kin
   const clusters = async (target: string) => {
     const before = await sentCompressed(server);
     await using channel = createGrpcChannel(target, { maxReceiveBytes: 2 ** 31 - 1 });
-    const call = await channel.raw(XDS_PATHS[kind]);
+    const call = await channel.raw(ADS_PATHS[kind]);
     const codec = kind === "sotw" ? discoveryRequest : deltaDiscoveryRequest;
     const request = codec.encode({ node: testNode(), typeUrl: URLS.CDS });
     call.writeFrameStart(request.length);
@@ -199,7 +200,7 @@ function padding(bytes: number): Buffer {
   return Buffer.concat([Buffer.from([0xfa, 0x07, ...length]), letters]);
 }
 
-function withoutNonce(kind: XdsKind, bytes: Buffer): Buffer {
+function withoutNonce(kind: XdsProtocol, bytes: Buffer): Buffer {
   if (kind === "sotw") return discoveryResponse.encode({ ...discoveryResponse.decode(bytes), nonce: "" });
   return deltaDiscoveryResponse.encode({ ...deltaDiscoveryResponse.decode(bytes), nonce: "" });
 }

@@ -17,13 +17,15 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { wait } from "../../src/base/wait.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
+import { ADS_PATHS } from "../../src/xds/methods.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { listServices } from "../support/grpc/list-services.ts";
 import { startRawServer } from "../support/grpc/raw-server.ts";
 import { needs } from "../support/needs.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, EDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -142,7 +144,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("an upstream that never answers is left alone, and gone when its client leaves", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path, { progressLimitMs: 60 });
     await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
@@ -165,7 +167,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("bytes that are not a message end the stream of whoever sent them", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path);
     await using first = openRawAds(socket.path, kind);
     first.send(ask(kind, CDS, envoy));
@@ -186,7 +188,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("what a client says right before it half-closes is still said to the control plane", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path);
     for (let index = 0; index < 10; index += 1) {
       await using client = openRawAds(socket.path, kind);
@@ -205,12 +207,12 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a half-closed stream ends cleanly, and the next one on the same connection works", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path);
     const client = new grpc.Client(`unix:${socket.path}`, grpc.credentials.createInsecure());
     const raw = (bytes: Buffer) => bytes;
     for (const index of [0, 1]) {
-      const call = client.makeBidiStreamRequest(XDS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
+      const call = client.makeBidiStreamRequest(ADS_PATHS[kind], raw, raw, new grpc.Metadata(), {});
       call.on("data", () => undefined).on("error", () => undefined);
       const status = once(call, "status");
       call.write(ask(kind, CDS, envoy));
@@ -225,7 +227,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a client killed in the middle of a push takes its upstream along", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path);
     const client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
@@ -239,7 +241,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("200 reconnects leave no descriptor and no stream behind", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path);
     const round = async (index: number) => {
       await using client = openRawAds(socket.path, kind);
@@ -260,7 +262,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("50 clients at once, one of them not reading: the others get everything", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path);
     const clients = Array.from({ length: 50 }, () => openRawAds(socket.path, kind));
     for (const client of clients) client.send(ask(kind, CDS, envoy));
@@ -279,7 +281,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
 test("a frozen upstream is noticed within interval, a quarter of it, and the ping's limit", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using wire = await startFreezableProxy(Number(server.address.split(":")[1]));
   await using running = await startTestProxy(`127.0.0.1:${wire.port}`, socket.path, {
     upstream: { keepalive: { intervalMs: 1600, timeoutMs: 400 } },
@@ -349,7 +351,7 @@ test("a client that leaves while the connection is made, or has no token, is not
 
 test("the token is asked for each stream; one that cannot be had is reported in the words of the reference", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   const tokens = ["first", "", new Error("metadata server is down"), "second"];
   await using _running = await startTestProxy(server.address, socket.path, {
     upstream: {
@@ -415,7 +417,7 @@ describe("a connection made ahead", () => {
 
 test.each(["v1", "v1alpha"])("reflection %s on the socket names the services", async (version) => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using _running = await startTestProxy(server.address, socket.path);
   const services = await listServices(`unix:${socket.path}`, version);
   expect(services).toContain("envoy.service.discovery.v3.AggregatedDiscoveryService");
@@ -424,7 +426,7 @@ test.each(["v1", "v1alpha"])("reflection %s on the socket names the services", a
 
 test("services that are not there are reported by name", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using _running = await startTestProxy(server.address, socket.path);
   const client = new grpc.Client(`unix:${socket.path}`, grpc.credentials.createInsecure());
   const raw = (bytes: Buffer) => bytes;
@@ -438,7 +440,7 @@ test("services that are not there are reported by name", async () => {
 });
 
 describe("the socket", () => {
-  const open = async (socketPath: string, index: number, server: Awaited<ReturnType<typeof startFakeXdsServer>>) => {
+  const open = async (socketPath: string, index: number, server: Awaited<ReturnType<typeof startControlPlane>>) => {
     await using client = openRawAds(socketPath, "delta");
     client.send(ask("delta", LDS, envoy));
     await (await server.stream(index)).received(1);
@@ -448,7 +450,7 @@ describe("the socket", () => {
     using socket = socketFolder();
     mkdirSync(dirname(socket.path), { recursive: true });
     writeFileSync(socket.path, "left behind");
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path);
     await open(socket.path, 0, server);
   });
@@ -463,7 +465,7 @@ describe("the socket", () => {
 
   test("deleted with its folder while running, it is made again; connections that exist live on", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const warnings: string[] = [];
     const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
     await using _running = await startTestProxy(server.address, socket.path, { socketCheckMs: 20, log });

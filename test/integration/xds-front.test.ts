@@ -2,16 +2,18 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
+import type { XdsProtocol } from "../../src/xds/methods.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
 import { http2Cluster } from "../support/envoy/http2-cluster.ts";
 import { pipeListener } from "../support/envoy/pipe-listener.ts";
 import { runEnvoy } from "../support/envoy/run-envoy.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
 import { type FrontAnswer, page, startHttp2Front, statusOnly } from "../support/net/http2-front.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds, type RawAdsStream } from "../support/xds/ads-client.ts";
-import { type ServedStream, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { type ServedStream, startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -27,7 +29,7 @@ async function startAgent(address: string, connectTimeoutMs = 5000) {
   return {
     ...running,
     lastGood,
-    connect: (kind: XdsKind) => openRawAds(socket.path, kind),
+    connect: (kind: XdsProtocol) => openRawAds(socket.path, kind),
     async [Symbol.asyncDispose]() {
       await running.proxy.stop();
       await lastGood.stop();
@@ -39,7 +41,7 @@ async function startAgent(address: string, connectTimeoutMs = 5000) {
 type Agent = Awaited<ReturnType<typeof startAgent>>;
 
 /** An Envoy that has accepted one cluster, and is gone. */
-async function acceptOne(agent: Agent, kind: XdsKind, opened: Promise<ServedStream>): Promise<void> {
+async function acceptOne(agent: Agent, kind: XdsProtocol, opened: Promise<ServedStream>): Promise<void> {
   await using client = agent.connect(kind);
   client.send(ask(kind, CDS, envoy));
   const failed = client.status.then(({ details }) => Promise.reject(new Error(details)));
@@ -53,7 +55,7 @@ async function acceptOne(agent: Agent, kind: XdsKind, opened: Promise<ServedStre
 }
 
 /** Envoy tries again until it is answered; gives the statuses it got until then. */
-async function restart(agent: Agent, kind: XdsKind): Promise<{ client: RawAdsStream; statuses: grpc.status[] }> {
+async function restart(agent: Agent, kind: XdsProtocol): Promise<{ client: RawAdsStream; statuses: grpc.status[] }> {
   const statuses: grpc.status[] = [];
   let answered: RawAdsStream | undefined;
   await until("Envoy is answered", async () => {
@@ -87,7 +89,7 @@ const outages: { what: string; answer: FrontAnswer; status: grpc.status }[] = [
 
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test.each(outages)("a front that answers $what is not a control plane: Envoy gets what it had", async (outage) => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using front = await startHttp2Front(Number(server.address.split(":")[1]));
     await using agent = await startAgent(front.address);
     const startedAt = performance.now();
@@ -120,7 +122,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test.each([grpc.status.UNAUTHENTICATED, grpc.status.PERMISSION_DENIED, grpc.status.INVALID_ARGUMENT])(
     "who is refused with status %s is not served from here, neither before nor after",
     async (status) => {
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using front = await startHttp2Front(Number(server.address.split(":")[1]));
       await using agent = await startAgent(front.address);
       await acceptOne(agent, kind, server.stream(0));
@@ -139,7 +141,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   );
 
   test("a client that has configuration, or is none of ours, gets the front's status all the time", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using front = await startHttp2Front(Number(server.address.split(":")[1]));
     await using agent = await startAgent(front.address);
     await acceptOne(agent, kind, server.stream(0));
@@ -155,7 +157,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   });
 
   test("half a response is nothing to go by, and what the client has of it is not mixed with anything", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using front = await startHttp2Front(Number(server.address.split(":")[1]));
     await using agent = await startAgent(front.address);
     await acceptOne(agent, kind, server.stream(0));
@@ -195,7 +197,7 @@ describe("a stock Envoy in front of the control plane", () => {
     await using _front = await runEnvoy(bootstrap);
     await using agent = await startAgent(`127.0.0.1:${frontPort}`);
     {
-      await using server = await startFakeXdsServer({ port: controlPort });
+      await using server = await startControlPlane({ port: controlPort });
       const opened = server.stream(0);
       await until(() =>
         acceptOne(agent, "delta", opened).then(
@@ -208,7 +210,7 @@ describe("a stock Envoy in front of the control plane", () => {
     await using _served = client;
     expect(new Set(statuses)).toEqual(new Set([grpc.status.UNAVAILABLE]));
     expect(read("delta", client.responses[0] ?? Buffer.alloc(0))).toMatchObject({ names: ["a"] });
-    await using back = await startFakeXdsServer({ port: controlPort });
+    await using back = await startControlPlane({ port: controlPort });
     (await back.stream(0)).send(push("delta", CDS, ["a"]));
     expect(await client.status).toMatchObject({ code: grpc.status.OK });
   });

@@ -5,8 +5,9 @@ import { untilAborted } from "../../src/base/wait.ts";
 import { deltaDiscoveryRequest, discoveryRequest } from "../../src/protobuf/wire/discovery.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { type ServedStream, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { type ServedStream, startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, LDS, NODE_ID, push, startTestProxy } from "../support/xds/harness.ts";
 
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
@@ -47,7 +48,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   async function startPair() {
     const socket = socketFolder();
-    const server = await startFakeXdsServer();
+    const server = await startControlPlane();
     const { handled, handlers } = createHandlers();
     const running = await startTestProxy(server.address, socket.path, { handlers });
     const connect = async (agent: string, index: number) => {
@@ -179,7 +180,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const silence = new AbortController();
     const outOfPatience = () => untilAborted(silence.signal);
     const lastGood = { ...started, outOfPatience };
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path, { handlers, lastGood });
     {
       await using client = openRawAds(socket.path, kind);

@@ -8,13 +8,15 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
+import { ADS_PATHS, type XdsProtocol } from "../../src/xds/methods.ts";
 import { decodeNameTable } from "../../src/xds/name-table.ts";
 import { EXTENSION_TYPE, NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { grpcHeaders, requestRaw } from "../support/grpc/raw-client.ts";
 import { recordLog } from "../support/log/recording-log.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, XDS_PATHS, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, LDS, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -22,7 +24,7 @@ const MIB = 1024 * 1024;
 const unchanged = { typeUrl: EXTENSION_TYPE, convert: async ({ message }: { message: Buffer }) => ({ message }) };
 
 /** A response that says it is of one type and holds a resource of another. */
-function mixed(kind: XdsKind, typeUrl: string, inside: string, nonce: string): Buffer {
+function mixed(kind: XdsProtocol, typeUrl: string, inside: string, nonce: string): Buffer {
   const resource = { typeUrl: inside, value: Buffer.from("x") };
   return kind === "sotw"
     ? discoveryResponse.encode({ typeUrl, nonce, resources: [resource] })
@@ -48,7 +50,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("what a response says of itself decides who gets it, whatever it holds", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const handled: Buffer[] = [];
     await using _running = await startTestProxy(server.address, socket.path, {
       handlers: [{ typeUrl: NAME_TABLE_TYPE, handle: (bytes) => void handled.push(bytes) }],
@@ -74,7 +76,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("a name table that is none is refused with what is wrong with it, and reported once", async () => {
     using socket = socketFolder();
     const log = recordLog();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const handle = (bytes: Buffer) => void decodeNameTable(bytes);
     await using _running = await startTestProxy(server.address, socket.path, {
       handlers: [{ typeUrl: NAME_TABLE_TYPE, name: "name table", handle }],
@@ -98,13 +100,13 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     "$what is refused, nothing of it is passed on, and the client is shown what is accepted",
     async ({ headers, status }) => {
       using socket = socketFolder();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       await using _running = await startTestProxy(server.address, socket.path);
       const session = connect("http://localhost", { createConnection: () => createConnection(socket.path) });
       const request = ask(kind, CDS, { agent: "envoy" });
       const answer = await requestRaw(
         session,
-        grpcHeaders(XDS_PATHS[kind], headers),
+        grpcHeaders(ADS_PATHS[kind], headers),
         Buffer.concat([buildFrameHeader(request.length, true), request]),
       );
       expect(answer).toMatchObject({ status, headers: { "grpc-accept-encoding": "identity" } });
@@ -116,7 +118,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("types of other proxies are reported by their short names and not passed on", async () => {
     using socket = socketFolder();
     const log = recordLog();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path, { log });
     await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
@@ -133,7 +135,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("junk behind a response that its client does not take ends the stream, and nothing else", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path);
     await withoutUnhandled(async () => {
       await using client = openRawAds(socket.path, kind);
@@ -154,7 +156,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a client that does not take converted responses holds the control plane back, and may leave", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startTestProxy(server.address, socket.path, { converters: [unchanged] });
     await withoutUnhandled(async () => {
       const client = openRawAds(socket.path, kind);
@@ -183,7 +185,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     async (side) => {
       using socket = socketFolder();
       const log = recordLog();
-      await using server = await startFakeXdsServer();
+      await using server = await startControlPlane();
       const begun: AbortSignal[] = [];
       const convert = async ({ message }: { message: Buffer }, signal: AbortSignal) => {
         begun.push(signal);
@@ -211,7 +213,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a slow client gets all converted responses in their order", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startTestProxy(server.address, socket.path, { converters: [unchanged] });
     await using client = openRawAds(socket.path, kind);
     client.pause();
@@ -235,7 +237,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
 test("a refusal keeps the version that was accepted, also after a request that named none", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   const refusing = { typeUrl: EXTENSION_TYPE, convert: async () => ({ refusal: "no" }) };
   await using _running = await startTestProxy(server.address, socket.path, { converters: [refusing] });
   await using client = openRawAds(socket.path, "sotw");

@@ -3,11 +3,13 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { type Logger, silentLogger } from "../../src/base/logger.ts";
+import type { XdsProtocol } from "../../src/xds/methods.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds, type RawAdsStream } from "../support/xds/ads-client.ts";
-import { type FakeXdsServer, socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { type ControlPlane, startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, EDS, LDS, NODE_ID, push, read, SECRET, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -49,7 +51,7 @@ async function startWithLastGood(address: string, socketPath: string, variation:
 }
 
 /** Gives the client two clusters, the endpoints of one and a name table, all accepted. */
-async function accept(server: FakeXdsServer, client: RawAdsStream, kind: XdsKind, index = 0) {
+async function accept(server: ControlPlane, client: RawAdsStream, kind: XdsProtocol, index = 0) {
   client.send(ask(kind, CDS, envoy));
   const stream = await server.stream(index);
   stream.send(push(kind, CDS, ["a", "b"], { nonce: "c1", version: "7" }));
@@ -68,7 +70,7 @@ async function accept(server: FakeXdsServer, client: RawAdsStream, kind: XdsKind
   await stream.received(9);
 }
 
-async function failing(socketPath: string, kind: XdsKind): Promise<void> {
+async function failing(socketPath: string, kind: XdsProtocol): Promise<void> {
   await using client = openRawAds(socketPath, kind);
   client.send(ask(kind, CDS, { agent: "grpc" }));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
@@ -77,7 +79,7 @@ async function failing(socketPath: string, kind: XdsKind): Promise<void> {
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("an Envoy that starts without a control plane gets what it had accepted, and reconnects when there is one", async () => {
     using socket = socketFolder();
-    const server = await startFakeXdsServer();
+    const server = await startControlPlane();
     const { address } = server;
     {
       await using _first = await startWithLastGood(address, socket.path);
@@ -117,7 +119,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await client.received(3);
     expect(read(kind, client.responses[2] ?? Buffer.alloc(0))).toMatchObject({ typeUrl: LDS, names: [] });
 
-    await using back = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
+    await using back = await startControlPlane({ port: Number(address.split(":")[1]) });
     const probe = await back.stream(0);
     await probe.received(1);
     expect(probe.requests[0]?.equals(ask(kind, CDS, envoy))).toBe(true);
@@ -129,7 +131,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("after the grace period an Envoy that starts is served at once when the connection is refused", async () => {
     using socket = socketFolder();
-    const server = await startFakeXdsServer();
+    const server = await startControlPlane();
     const { address } = server;
     {
       await using _first = await startWithLastGood(address, socket.path);
@@ -157,7 +159,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a control plane that comes within the grace period answers the Envoy that was held for it", async () => {
     using socket = socketFolder();
-    const server = await startFakeXdsServer();
+    const server = await startControlPlane();
     const { address } = server;
     await using running = await startWithLastGood(address, socket.path, { graceMs: 60_000 });
     {
@@ -168,7 +170,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));
     await until(async () => (running.lastGood.dueInMs() < 60_000 ? undefined : "the first attempt"));
-    await using back = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
+    await using back = await startControlPlane({ port: Number(address.split(":")[1]) });
     const stream = await back.stream(0);
     stream.send(push(kind, CDS, ["new"]));
     await client.received(1);
@@ -178,7 +180,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("an Envoy that starts while no token can be had for the control plane gets what it had accepted", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     let token = () => Promise.resolve("t");
     await using running = await startWithLastGood(server.address, socket.path, { token: () => token() });
     {
@@ -200,7 +202,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("an Envoy that has its configuration, and clients of another kind, get an error that there is no control plane", async () => {
     using socket = socketFolder();
-    const server = await startFakeXdsServer();
+    const server = await startControlPlane();
     const { address } = server;
     await using running = await startWithLastGood(address, socket.path);
     {
@@ -224,7 +226,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
 test("a damaged file is ignored with one warning, and written again", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   const warnings: string[] = [];
   const log = { ...silentLogger, warn: (text: string) => void warnings.push(text) };
   let file: string;
@@ -250,7 +252,7 @@ test("a damaged file is ignored with one warning, and written again", async () =
 test("a configuration larger than allowed is not retained", async () => {
   using socket = socketFolder();
   const directory = join(dirname(dirname(socket.path)), "last-good");
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using lastGood = await startLastGood({ directory, nodeId: NODE_ID, maxBytes: 1000, log: silentLogger });
   await using _running = await startTestProxy(server.address, socket.path, { lastGood });
   await using client = openRawAds(socket.path, "sotw");

@@ -5,9 +5,10 @@ import { startChild } from "../../bench/child.ts";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { deltaDiscoveryResponse } from "../../src/protobuf/wire/discovery.ts";
+import { ADS_PATHS } from "../../src/xds/methods.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { GRPC_ANSWER, startRawServer } from "../support/grpc/raw-server.ts";
 import { until } from "../support/wait/until.ts";
-import { socketFolder, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
 import { CDS, push } from "../support/xds/harness.ts";
 
 const MB = 1024 * 1024;
@@ -48,7 +49,7 @@ function packedPush(bytes: number): Buffer {
 /** Reads whole responses; `gate` is waited for before each piece. */
 async function receive(socketPath: string, count: number, gate: () => Promise<void> | undefined) {
   await using channel = createGrpcChannel(`unix:${socketPath}`, { maxReceiveBytes: 2 ** 31 - 1 });
-  const call = await channel.raw(XDS_PATHS.delta);
+  const call = await channel.raw(ADS_PATHS.delta);
   call.writeFrameStart(0);
   const sizes: number[] = [];
   let size = 0;

@@ -9,24 +9,26 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../src/protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../../src/xds/methods.ts";
 import { NAME_TABLE_TYPE } from "../../src/xds/type-urls.ts";
 import { declareXdsProxyMetrics } from "../../src/xds-proxy/metrics.ts";
 import type { InternalHandler } from "../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../src/xds-proxy/start-xds-proxy.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 
 const ENVOY = "type.googleapis.com/envoy.";
 const CDS = `${ENVOY}config.cluster.v3.Cluster`;
 const LDS = `${ENVOY}config.listener.v3.Listener`;
 const HEALTH = "type.googleapis.com/istio.v1.HealthInformation";
 
-function request(kind: XdsKind, typeUrl: string, userAgentName = "envoy"): Buffer {
+function request(kind: XdsProtocol, typeUrl: string, userAgentName = "envoy"): Buffer {
   const node = { id: `sidecar~10.0.0.1~${userAgentName}.ns~ns.svc.cluster.local`, userAgentName };
   return kind === "sotw" ? discoveryRequest.encode({ typeUrl, node }) : deltaDiscoveryRequest.encode({ typeUrl, node });
 }
 
-function response(kind: XdsKind, typeUrl: string, values: readonly Buffer[], nonce = "n1"): Buffer {
+function response(kind: XdsProtocol, typeUrl: string, values: readonly Buffer[], nonce = "n1"): Buffer {
   if (kind === "sotw") {
     return discoveryResponse.encode({
       versionInfo: "v1",
@@ -64,7 +66,7 @@ async function startProxy(address: string, socketPath: string, handlers: readonl
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("requests and responses pass unchanged, unknown fields included", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path);
     await using client = openRawAds(socket.path, kind);
     const unknownField = Buffer.from([0xba, 0x3e, 3, 1, 2, 3]);
@@ -81,7 +83,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("token, cluster and extra headers go with the stream", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _proxy = await startProxy(server.address, socket.path);
     await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
@@ -93,7 +95,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("the first listener request is followed by the agent's subscriptions and the stored health, once", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startProxy(server.address, socket.path, [
       { typeUrl: NAME_TABLE_TYPE, handle: () => undefined },
     ]);
@@ -114,7 +116,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("an internal type goes to its handler, is acknowledged and never reaches the client", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const handled: string[] = [];
     const handler = { typeUrl: NAME_TABLE_TYPE, handle: (bytes: Buffer) => void handled.push(bytes.toString()) };
     await using _running = await startProxy(server.address, socket.path, [handler]);
@@ -140,7 +142,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("what a handler refuses is sent back as a NACK and the stream lives on", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     const handler = {
       typeUrl: NAME_TABLE_TYPE,
       handle: () => {
@@ -164,7 +166,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("types that are not for Envoy are dropped without an answer", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startProxy(server.address, socket.path);
     await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
@@ -181,7 +183,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("the control plane's status reaches the client", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startProxy(server.address, socket.path);
     await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
@@ -193,7 +195,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a clean end upstream is a clean end downstream", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startProxy(server.address, socket.path);
     await using client = openRawAds(socket.path, kind);
     client.send(request(kind, CDS));
@@ -203,7 +205,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("a client that leaves takes its upstream stream with it, not those of others", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using running = await startProxy(server.address, socket.path);
     await using first = openRawAds(socket.path, kind);
     await using second = openRawAds(socket.path, kind);
@@ -220,7 +222,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("the newest Envoy carries the agent's subscriptions; when it ends another client takes over", async () => {
     using socket = socketFolder();
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using _running = await startProxy(server.address, socket.path, [
       { typeUrl: NAME_TABLE_TYPE, handle: () => undefined },
     ]);
@@ -242,7 +244,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
 test("a stop resets the clients and leaves no upstream", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   const { proxy } = await startProxy(server.address, socket.path);
   const clients = (["sotw", "delta"] as const).map((kind) => openRawAds(socket.path, kind));
   clients[0]?.send(request("sotw", CDS));
@@ -258,7 +260,7 @@ test("a stop resets the clients and leaves no upstream", async () => {
 
 test("no control plane: the client is notified, and the next stream works once there is one", async () => {
   using socket = socketFolder();
-  const gone = await startFakeXdsServer();
+  const gone = await startControlPlane();
   const { address } = gone;
   gone.forceStop();
   await using running = await startProxy(address, socket.path);
@@ -266,7 +268,7 @@ test("no control plane: the client is notified, and the next stream works once t
   client.send(request("delta", CDS));
   expect(await client.status).toMatchObject({ code: grpc.status.UNAVAILABLE });
   expect(running.registry.render()).toContain("istio_agent_istiod_connection_failures 1");
-  await using server = await startFakeXdsServer({ port: Number(address.split(":")[1]) });
+  await using server = await startControlPlane({ port: Number(address.split(":")[1]) });
   await using again = openRawAds(socket.path, "delta");
   again.send(request("delta", CDS));
   await (await server.stream(0)).received(1);
@@ -274,7 +276,7 @@ test("no control plane: the client is notified, and the next stream works once t
 
 test("a slow client holds the control plane back instead of filling memory, and gets everything in the end", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using _running = await startProxy(server.address, socket.path);
   await using client = openRawAds(socket.path, "sotw");
   client.send(request("sotw", CDS));
@@ -293,7 +295,7 @@ test("a slow client holds the control plane back instead of filling memory, and 
 
 test("the socket is made with its directory, open to all, and gone after the stop", async () => {
   using socket = socketFolder();
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   const { proxy } = await startProxy(server.address, socket.path);
   expect(statSync(socket.path).mode & 0o777).toBe(0o666);
   await proxy.stop();

@@ -2,20 +2,22 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
+import type { XdsProtocol } from "../../src/xds/methods.ts";
 import { startLastGood } from "../../src/xds-proxy/last-good/start-last-good.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 import { until } from "../support/wait/until.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder, startFakeXdsServer, type XdsKind } from "../support/xds/fake-xds-server.ts";
+import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, EDS, LDS, NODE_ID, push, read, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
 const CONNECT_MS = 800;
 
 /** An agent whose Envoy has accepted one cluster, behind a wire to the control plane that can hang. */
-async function startAgent(kind: XdsKind, graceMs = 100, connectTimeoutMs = CONNECT_MS) {
+async function startAgent(kind: XdsProtocol, graceMs = 100, connectTimeoutMs = CONNECT_MS) {
   const socket = socketFolder();
-  const server = await startFakeXdsServer();
+  const server = await startControlPlane();
   const wire = await startFreezableProxy(Number(server.address.split(":")[1]));
   const directory = join(dirname(dirname(socket.path)), "last-good");
   const lastGood = await startLastGood({

@@ -7,16 +7,17 @@ import { describe, expect, test, vi } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { any, discoveryRequest, discoveryResponse } from "../../src/protobuf/wire/discovery.ts";
 import { message, nested, repeated, string, uint32 } from "../../src/protobuf/wire/message.ts";
+import { ADS_PATHS } from "../../src/xds/methods.ts";
 import { startTap, type TapOptions } from "../../src/xds-proxy/tap/start-tap.ts";
 import { listServices } from "../support/grpc/list-services.ts";
-import { type FakeXdsServer, startFakeXdsServer, XDS_PATHS } from "../support/xds/fake-xds-server.ts";
+import { type ControlPlane, startControlPlane } from "../support/xds/control-plane.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
 const generic = message({ typeUrl: string(1), configStatus: uint32(6) });
 const clientConfig = message({ node: nested(1, message({ id: string(1) })), configs: repeated(3, generic) });
 const node = Buffer.from([0x0a, 1, 0x6e]); // id "n"
 
-async function startTapTo(server: FakeXdsServer | string, connected = true, options: Partial<TapOptions> = {}) {
+async function startTapTo(server: ControlPlane | string, connected = true, options: Partial<TapOptions> = {}) {
   return startTap({
     host: "127.0.0.1",
     port: 0,
@@ -56,7 +57,7 @@ const syncz = discoveryResponse.encode({
 });
 
 test("a debug page is asked for on a stream of its own, with the client's node, and shown as JSON", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const asked = get(tap.port, "/debug/syncz?resourceName=a%20b&resourceName=c");
   const stream = await server.stream(0);
@@ -85,7 +86,7 @@ test("a debug page is asked for on a stream of its own, with the client's node, 
 });
 
 test("payloads of unknown types are shown in plain JSON with base64 values", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const asked = get(tap.port, "/debug");
   const stream = await server.stream(0);
@@ -109,7 +110,7 @@ test.each([
   { path: "/other", status: 404, body: "404 page not found\n" },
   { path: "/debug/%zz", status: 400, body: "400 Bad Request\n" },
 ])("$path is answered with $status", async ({ path, status, body }) => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   expect(await get(tap.port, path)).toMatchObject({ status, body });
 });
@@ -117,7 +118,7 @@ test.each([
 test.each(["/debug/a%20b", "http://localhost:15004/debug/a%20b?x"])(
   "the path of %s is the page's name",
   async (path) => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using tap = await startTapTo(server);
     const asked = get(tap.port, path);
     const stream = await server.stream(0);
@@ -129,7 +130,7 @@ test.each(["/debug/a%20b", "http://localhost:15004/debug/a%20b?x"])(
 );
 
 test("a request that never ends is ended, however slowly it comes", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server, true, { readMs: 200 });
   const socket = connect(tap.port, "127.0.0.1");
   socket.write("GET /debug/syncz HTTP/1.1\r\nhost: x\r\n");
@@ -141,7 +142,7 @@ test("a request that never ends is ended, however slowly it comes", async () => 
 });
 
 test("an upgrade to h2c is refused", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const headers = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "" };
   expect(await get(tap.port, "/debug/syncz", headers)).toMatchObject({
@@ -155,7 +156,7 @@ test.each<Record<string, string>>([
   { origin: "http://evil.example" },
   { "sec-fetch-site": "cross-site" },
 ])("a page of another server, with %j, is refused and nothing is asked", async (headers) => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   expect((await get(tap.port, "/debug/syncz", headers)).status).toBe(403);
   const session = connectHttp2(`http://127.0.0.1:${tap.port}`);
@@ -167,7 +168,7 @@ test.each<Record<string, string>>([
 });
 
 test("without a connected client, or without a control plane, the answer is 503", async () => {
-  const server = await startFakeXdsServer();
+  const server = await startControlPlane();
   const { address } = server;
   await using idle = await startTapTo(server, false);
   expect(await get(idle.port, "/debug/syncz")).toMatchObject({ status: 503, body: "proxy not connected to Istiod\n" });
@@ -177,7 +178,7 @@ test("without a connected client, or without a control plane, the answer is 503"
 });
 
 test("a refused question is a 504 that says why, and the next one works; no other stream is touched", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const refused = get(tap.port, "/debug/secretz");
   (await server.stream(0)).fail(grpc.status.PERMISSION_DENIED, "the debug info is not available");
@@ -188,7 +189,7 @@ test("a refused question is a 504 that says why, and the next one works; no othe
 });
 
 test("a control plane that does not answer within five seconds is a 504", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const before = performance.now();
   expect(await get(tap.port, "/debug/syncz")).toMatchObject({ status: 504, body: "" });
@@ -197,7 +198,7 @@ test("a control plane that does not answer within five seconds is a 504", async 
 });
 
 test("HTTP/2 without TLS is spoken too", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const session = connectHttp2(`http://127.0.0.1:${tap.port}`);
   const stream = session.request({ ":path": "/debug/syncz" });
@@ -223,9 +224,9 @@ describe("gRPC on the same port", () => {
   const ask = (typeUrl: string) => discoveryRequest.encode({ typeUrl, resourceNames: ["x"] });
 
   test("one question, one answer, and the end", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using tap = await startTapTo(server);
-    const asked = call(tap.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"));
+    const asked = call(tap.port, ADS_PATHS.sotw, ask("istio.io/debug/syncz"));
     (await server.stream(0)).send(syncz);
     const { responses, status } = await asked;
     expect(status.code).toBe(grpc.status.OK);
@@ -233,13 +234,13 @@ describe("gRPC on the same port", () => {
   });
 
   test("other types end the stream without an answer, delta is not there, reflection is", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using tap = await startTapTo(server);
-    expect(await call(tap.port, XDS_PATHS.sotw, ask("type.googleapis.com/x"))).toMatchObject({
+    expect(await call(tap.port, ADS_PATHS.sotw, ask("type.googleapis.com/x"))).toMatchObject({
       responses: [],
       status: { code: grpc.status.OK },
     });
-    expect(await call(tap.port, XDS_PATHS.delta, ask("istio.io/debug/syncz"))).toMatchObject({
+    expect(await call(tap.port, ADS_PATHS.delta, ask("istio.io/debug/syncz"))).toMatchObject({
       status: { code: grpc.status.UNKNOWN, details: "not implemented" },
     });
     expect((await call(tap.port, "/grpc.health.v1.Health/Check", Buffer.alloc(0))).status).toMatchObject({
@@ -253,14 +254,14 @@ describe("gRPC on the same port", () => {
   });
 
   test("a refused question is answered with an empty response, and without a client it is refused here", async () => {
-    await using server = await startFakeXdsServer();
+    await using server = await startControlPlane();
     await using tap = await startTapTo(server);
-    const asked = call(tap.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"));
+    const asked = call(tap.port, ADS_PATHS.sotw, ask("istio.io/debug/syncz"));
     (await server.stream(0)).fail(grpc.status.PERMISSION_DENIED, "no");
     const { responses, status } = await asked;
     expect([status.code, responses.map(({ length }) => length)]).toEqual([grpc.status.OK, [0]]);
     await using idle = await startTapTo(server, false);
-    expect(await call(idle.port, XDS_PATHS.sotw, ask("istio.io/debug/syncz"))).toMatchObject({
+    expect(await call(idle.port, ADS_PATHS.sotw, ask("istio.io/debug/syncz"))).toMatchObject({
       responses: [],
       status: { code: grpc.status.UNAVAILABLE, details: "proxy not connected to Istiod" },
     });
@@ -269,7 +270,7 @@ describe("gRPC on the same port", () => {
 
 test("connections that cannot be accepted are reported, and the next ones are served", async () => {
   const listening = vi.spyOn(Server.prototype, "listen");
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const listener = listening.mock.contexts.find(
     (each) => (each as Server).address() !== null && portOf(each) === tap.port,
@@ -281,7 +282,7 @@ test("connections that cannot be accepted are reported, and the next ones are se
 });
 
 test("a taken port is reported in the reference's words", async () => {
-  await using server = await startFakeXdsServer();
+  await using server = await startControlPlane();
   await using tap = await startTapTo(server);
   const upstream = {
     address: server.address,

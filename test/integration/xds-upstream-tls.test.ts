@@ -14,9 +14,10 @@ import { generationRules } from "../../src/settings/generations.ts";
 import { readXdsSettings } from "../../src/settings/xds.ts";
 import { createUpstreamTls } from "../../src/xds-proxy/upstream-tls.ts";
 import { makeCertificate, type TestCertificate } from "../support/certs/certificates.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { startConnectProxy } from "../support/net/connect-proxy.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { type FakeXdsServer, socketFolder, startFakeXdsServer } from "../support/xds/fake-xds-server.ts";
+import { type ControlPlane, startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, push, startTestProxy } from "../support/xds/harness.ts";
 
 const envoy = { agent: "envoy" };
@@ -79,8 +80,8 @@ const serve = (
   { keyPem, pem }: TestCertificate,
   checkClient = false,
   host?: string,
-): Promise<FakeXdsServer> =>
-  startFakeXdsServer({
+): Promise<ControlPlane> =>
+  startControlPlane({
     credentials: grpc.ServerCredentials.createSsl(
       Buffer.from(root.pem),
       [{ private_key: Buffer.from(keyPem), cert_chain: Buffer.from(pem) }],

@@ -3,8 +3,8 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
+import { socketFolder } from "../support/files/socket-folder.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
-import { socketFolder } from "../support/xds/fake-xds-server.ts";
 import { ask, CDS, startTestProxy } from "../support/xds/harness.ts";
 
 const KB = 1024;

@@ -1,9 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  type FakeXdsServer,
-  type ServedStream,
-  startFakeXdsServer,
-} from "../../../test/support/xds/fake-xds-server.ts";
+import { type ControlPlane, type ServedStream, startControlPlane } from "../../../test/support/xds/control-plane.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { encodeMessage, pack } from "../../protobuf/envoy/index.ts";
 import { type DiscoveryRequest, discoveryRequest, discoveryResponse } from "../../protobuf/wire/discovery.ts";
@@ -19,7 +15,7 @@ const opened = new CloseStack();
 afterEach(() => opened.close());
 
 async function start() {
-  const server: FakeXdsServer = opened.add(await startFakeXdsServer());
+  const server: ControlPlane = opened.add(await startControlPlane());
   const ending = new AbortController();
   const routings: Routing[] = [];
   const problems: string[] = [];

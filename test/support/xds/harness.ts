@@ -6,10 +6,10 @@ import {
   discoveryRequest,
   discoveryResponse,
 } from "../../../src/protobuf/wire/discovery.ts";
+import type { XdsProtocol } from "../../../src/xds/methods.ts";
 import { declareXdsProxyMetrics } from "../../../src/xds-proxy/metrics.ts";
 import type { XdsProxy, XdsProxyOptions } from "../../../src/xds-proxy/options.ts";
 import { startXdsProxy } from "../../../src/xds-proxy/start-xds-proxy.ts";
-import type { XdsKind } from "./fake-xds-server.ts";
 
 export {
   CLUSTER_TYPE as CDS,
@@ -32,7 +32,7 @@ export interface AskOptions {
 }
 
 /** A client's request in either protocol. */
-export function ask(kind: XdsKind, typeUrl: string, options: AskOptions = {}): Buffer {
+export function ask(kind: XdsProtocol, typeUrl: string, options: AskOptions = {}): Buffer {
   const { names = [], nonce = "", version = "", nack, agent } = options;
   const common = {
     typeUrl,
@@ -56,7 +56,7 @@ export interface PushOptions {
 }
 
 /** A response whose resources have their name in field 1, as Envoy's have. */
-export function push(kind: XdsKind, typeUrl: string, names: readonly string[], options: PushOptions = {}): Buffer {
+export function push(kind: XdsProtocol, typeUrl: string, names: readonly string[], options: PushOptions = {}): Buffer {
   const { nonce = "n1", version = "v1", removed = [] } = options;
   const values = names.map((name) => ({ name, value: discoveryRequest.encode({ versionInfo: name }) }));
   if (kind === "sotw") {
@@ -73,7 +73,7 @@ export function push(kind: XdsKind, typeUrl: string, names: readonly string[], o
 }
 
 /** Names, version and removals of a response. */
-export function read(kind: XdsKind, bytes: Buffer) {
+export function read(kind: XdsProtocol, bytes: Buffer) {
   const nameOf = (value: Uint8Array | undefined) => discoveryRequest.decode(Buffer.from(value ?? [])).versionInfo;
   if (kind === "sotw") {
     const { typeUrl, versionInfo, nonce, resources } = discoveryResponse.decode(bytes);

@@ -13,22 +13,13 @@ import { createServerTls } from "../../../src/ca/server-credentials.ts";
 import { rawMethod } from "../../../src/grpc/method.ts";
 import { implement } from "../../../src/grpc/server/server-types.ts";
 import { startGrpcServer } from "../../../src/grpc/server/start-grpc-server.ts";
-import { GrpcError } from "../../../src/grpc/status.ts";
-import { TYPE_PREFIX } from "../../../src/protobuf/type-url.ts";
-import { HEALTH_TYPE } from "../../../src/xds/type-urls.ts";
-import { createEnvoyMessages } from "./envoy-messages.ts";
-import { XDS_PATHS, type XdsKind } from "./fake-xds-server.ts";
-import { createResourceScript, type ScriptedResource } from "./resource-script.ts";
+import { GrpcError, statusName } from "../../../src/grpc/status.ts";
+import { ADS_PATHS, type XdsProtocol } from "../../../src/xds/methods.ts";
+import { createServedStreams, type ScriptOptions, type ServedStreams } from "./served-streams.ts";
 
-/** One resource in proto JSON with snake_case names; nested `@type` objects are encoded too. */
-export interface MeshResource {
-  readonly name: string;
-  readonly type: string;
-  /** JSON, or bytes for types whose .proto is not Envoy's. */
-  readonly body: object | Buffer;
-}
+export type { MeshResource } from "./resource-script.ts";
 
-export interface MeshControlPlane extends AsyncDisposable {
+export interface MeshControlPlane extends ServedStreams, AsyncDisposable {
   readonly port: number;
   /** PEM file of the CA's root. */
   readonly rootFile: string;
@@ -40,12 +31,8 @@ export interface MeshControlPlane extends AsyncDisposable {
   readonly issued: number;
 }
 
-export interface MeshControlPlaneOptions {
-  /** What a node gets, by its id; asked once per request of a type. */
-  resources(nodeId: string): readonly MeshResource[];
+export interface MeshControlPlaneOptions extends ScriptOptions {
   readonly maxTtlMs?: number;
-  /** Called for each health report of a workload; undefined means healthy. */
-  readonly onHealth?: (problem: string | undefined) => void;
 }
 
 /** xDS and CA on one TLS port, as a real control plane has them: our own CA, and resources that the test names. */
@@ -72,6 +59,7 @@ export async function startMeshControlPlane(options: MeshControlPlaneOptions): P
       return tokens.authenticate(request, signal);
     },
   };
+  const { open, ...streams } = createServedStreams(options);
   const hosts = ["localhost", "127.0.0.1", "istiod.istio-system.svc"];
   const server = await startGrpcServer({
     listen: { host: "127.0.0.1", port: 0 },
@@ -85,12 +73,13 @@ export async function startMeshControlPlane(options: MeshControlPlaneOptions): P
         metrics,
         log: silentLogger,
       }),
-      discovery("sotw", options),
-      discovery("delta", options),
+      discovery("sotw", open),
+      discovery("delta", open),
     ],
   });
   const rootFile = join(directory, "root-cert.pem");
   return {
+    ...streams,
     port: "port" in server.address ? server.address.port : 0,
     rootFile,
     token: async (namespace, account) => (await issuer.issue({ namespace, name: account }, 3600)).reveal(),
@@ -108,23 +97,36 @@ export async function startMeshControlPlane(options: MeshControlPlaneOptions): P
   };
 }
 
-/** Each stream is answered by a script over the resources of its node. */
-function discovery(kind: XdsKind, { resources, onHealth }: MeshControlPlaneOptions) {
-  return implement(rawMethod(XDS_PATHS[kind], "bidi"), async (requests, call) => {
-    const encoded = (nodeId: string) => resources(nodeId).map(encode);
-    const responses: Buffer[] = [];
-    const script = createResourceScript(kind, encoded, (response) => responses.push(response));
-    for await (const bytes of requests) {
-      const { typeUrl, error } = script.take(Buffer.from(bytes));
-      if (typeUrl === HEALTH_TYPE) onHealth?.(error);
-      for (const response of responses.splice(0)) await call.write(response);
+function discovery(kind: XdsProtocol, open: ReturnType<typeof createServedStreams>["open"]) {
+  return implement(rawMethod(ADS_PATHS[kind], "bidi"), async (requests, call) => {
+    let [close, end, fail] = [() => {}, () => {}, (_: Error) => {}];
+    const ending = new Promise<void>((resolve, reject) => {
+      [end, fail] = [resolve, reject];
+    });
+    const closed = new Promise<void>((resolve) => {
+      close = resolve;
+    });
+    const take = open({
+      kind,
+      metadata: { get: (name) => call.metadata.getAll(name) },
+      host: call.authority,
+      send: (message) => {
+        // What is written to a call that is over is lost, as on a wire.
+        call.write(message).catch(() => undefined);
+        return true;
+      },
+      sendHeaders: (headers) => call.sendHeaders(headers),
+      end,
+      fail: (code, details) => fail(new GrpcError(statusName(String(code)), details)),
+      closed,
+    });
+    const reading = (async () => {
+      for await (const bytes of requests) take(Buffer.from(bytes));
+    })();
+    try {
+      await Promise.race([reading, ending]);
+    } finally {
+      close();
     }
   });
-}
-
-const messages = createEnvoyMessages();
-
-function encode({ name, type, body }: MeshResource): ScriptedResource {
-  const typeUrl = `${TYPE_PREFIX}${type}`;
-  return { name, typeUrl, value: Buffer.isBuffer(body) ? body : messages.packAny({ "@type": typeUrl, ...body }).value };
 }

@@ -105,3 +105,19 @@ export function bootstrapResource(parts: {
     },
   };
 }
+
+const SECRET = "envoy.extensions.transport_sockets.tls.v3.Secret";
+
+/** A certificate with its key under the name Envoy asks for (`default`). */
+export function certificateSecret(
+  name: string,
+  { cert, key }: { readonly cert: string; readonly key: string },
+): MeshResource {
+  const tls_certificate = { certificate_chain: { inline_string: cert }, private_key: { inline_string: key } };
+  return { name, type: SECRET, body: { name, tls_certificate } };
+}
+
+/** A trust anchor under the name Envoy asks for (`ROOTCA`). */
+export function trustSecret(name: string, rootPem: string): MeshResource {
+  return { name, type: SECRET, body: { name, validation_context: { trusted_ca: { inline_string: rootPem } } } };
+}

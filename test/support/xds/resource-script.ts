@@ -1,3 +1,4 @@
+import { TYPE_PREFIX } from "../../../src/protobuf/type-url.ts";
 import {
   deltaDiscoveryRequest,
   deltaDiscoveryResponse,
@@ -5,8 +6,17 @@ import {
   discoveryResponse,
 } from "../../../src/protobuf/wire/discovery.ts";
 import { HEALTH_TYPE } from "../../../src/xds/type-urls.ts";
+import { createEnvoyMessages } from "./envoy-messages.ts";
 
-export interface ScriptedResource {
+/** One resource in proto JSON with snake_case names; nested `@type` objects are encoded too. */
+export interface MeshResource {
+  readonly name: string;
+  readonly type: string;
+  /** JSON, or bytes for types whose .proto is not Envoy's. */
+  readonly body: object | Buffer;
+}
+
+interface EncodedResource {
   readonly name: string;
   readonly typeUrl: string;
   readonly value: Uint8Array;
@@ -40,7 +50,7 @@ interface Subscription {
 /** Answers one stream from resources, as a control plane does: a request that neither acknowledges nor adds names gets all it asks for. */
 export function createResourceScript(
   kind: "sotw" | "delta",
-  resources: (nodeId: string) => readonly ScriptedResource[],
+  resources: (nodeId: string) => readonly MeshResource[],
   send: (response: Buffer) => void,
 ): ResourceScript {
   const subscriptions = new Map<string, Subscription>();
@@ -53,7 +63,9 @@ export function createResourceScript(
     subscription.nonce = String(sent);
     const { names, nonce } = subscription;
     const isWanted = (name: string) => names.size === 0 || names.has("*") || names.has(name);
-    const found = resources(nodeId).filter((each) => each.typeUrl === typeUrl && isWanted(each.name));
+    const found = resources(nodeId)
+      .filter((each) => `${TYPE_PREFIX}${each.type}` === typeUrl && isWanted(each.name))
+      .map(encode);
     send(kind === "sotw" ? sotwResponse(typeUrl, nonce, found) : deltaResponse(typeUrl, nonce, found, names));
   };
   return {
@@ -94,11 +106,18 @@ function readDelta(bytes: Buffer) {
   };
 }
 
-function anyOf({ typeUrl, value }: ScriptedResource) {
+const messages = createEnvoyMessages();
+
+function encode({ name, type, body }: MeshResource): EncodedResource {
+  const typeUrl = `${TYPE_PREFIX}${type}`;
+  return { name, typeUrl, value: Buffer.isBuffer(body) ? body : messages.packAny({ "@type": typeUrl, ...body }).value };
+}
+
+function anyOf({ typeUrl, value }: EncodedResource) {
   return { typeUrl, value: Buffer.from(value) };
 }
 
-function sotwResponse(typeUrl: string, nonce: string, found: readonly ScriptedResource[]): Buffer {
+function sotwResponse(typeUrl: string, nonce: string, found: readonly EncodedResource[]): Buffer {
   return discoveryResponse.encode({ typeUrl, versionInfo: nonce, nonce, resources: found.map(anyOf) });
 }
 
@@ -106,7 +125,7 @@ function sotwResponse(typeUrl: string, nonce: string, found: readonly ScriptedRe
 function deltaResponse(
   typeUrl: string,
   nonce: string,
-  found: readonly ScriptedResource[],
+  found: readonly EncodedResource[],
   names: ReadonlySet<string>,
 ): Buffer {
   return deltaDiscoveryResponse.encode({
