@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { CloseStack } from "../base/close-stack.ts";
 import { untilAborted } from "../base/wait.ts";
 import {
@@ -26,6 +25,7 @@ import { createTokenReviewer } from "./cluster/token-reviewer.ts";
 import { watchNodePods } from "./cluster/watch-node-pods.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
+import { replicaName } from "./replica-name.ts";
 import { createFileTls } from "./serving-files.ts";
 
 export interface ConnectedCa {
@@ -163,7 +163,7 @@ export function publishRoots(options: StartDiscoveryOptions, { authority }: Conn
     api,
     namespace: systemNamespaceOf(options),
     name: "istio-namespace-controller-election",
-    identity: podName || `${hostname()}-${process.pid}`,
+    identity: replicaName(podName),
     log,
     onChange: () => publisher.refresh(),
   });

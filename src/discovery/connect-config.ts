@@ -2,10 +2,10 @@ import { abortAfter } from "../base/abort-after.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { untilAborted } from "../base/wait.ts";
-import { type AnyConfigObject, objectKey } from "../istio-api/config-object.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { type ConnectedConsul, connectConsul } from "./connect-consul.ts";
 import { connectKubernetes } from "./connect-kubernetes.ts";
+import { connectWorkloads } from "./connect-workloads.ts";
 import {
   type CredentialStore,
   type CredentialTable,
@@ -19,11 +19,11 @@ import { type AggregateRegistry, createAggregateRegistry } from "./registries/cr
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { ownFreshness, type SourceFreshness } from "./source-freshness.ts";
-import { createSnapshotPublisher } from "./stores/config-snapshot.ts";
+import { combineStores } from "./stores/combine-stores.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { type FileStore, startFileStore } from "./stores/start-file-store.ts";
 import { createWorkloadStore } from "./workloads/create-workload-store.ts";
-import { startWorkloadController, type WorkloadStreams } from "./workloads/start-workload-controller.ts";
+import type { WorkloadStreams } from "./workloads/start-workload-controller.ts";
 
 export interface ConnectedConfig {
   /** Files first, then Kubernetes: of two objects with one name theirs counts. */
@@ -81,14 +81,7 @@ export async function connectConfig(
     });
   const stores = [files, cluster?.store, memory, consul?.store].filter((each) => each !== undefined);
   const store = opened.add(createWorkloadStore(opened.add(combineStores(stores))));
-  const workloads = opened.add(
-    startWorkloadController({
-      store,
-      settings: options.workloadEntries ?? WORKLOADS,
-      controller: options.podName || "pilot-discovery",
-      log: options.log.scope("wle"),
-    }),
-  );
+  const workloads = connectWorkloads({ options, store, cluster, opened });
   const kubernetes = await cluster?.connect(store);
   const pods = kubernetes === undefined ? [] : [kubernetes.workloads];
   const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain, workloads: pods }));
@@ -125,9 +118,6 @@ export async function connectConfig(
     ],
   };
 }
-
-/** The defaults of the environment. */
-const WORKLOADS = { registers: true, takesHealth: true, validatesIdentity: true, graceMs: 10_000 };
 
 /** The first answer to a proxy has what Consul knows; a Consul that is away costs the start this time and no more. */
 const FIRST_READ_MS = 10_000;
@@ -174,38 +164,4 @@ function directoryOf(address: string): string | undefined {
     "invalid-mesh-config",
     `mesh config: invalid fs config URL ${address}, contains no file path; expected fs:///DIR`,
   );
-}
-
-interface CombinedStore extends ConfigStore {
-  /** Ends the subscriptions to the parts. */
-  close(): void;
-}
-
-/** Several stores as one. Of two objects with one name that of the earlier store counts. */
-export function combineStores(stores: readonly ConfigStore[]): CombinedStore {
-  const publisher = createSnapshotPublisher();
-  const publish = () => {
-    const objects = new Map<string, AnyConfigObject>();
-    for (const store of stores) {
-      for (const object of store.snapshot.all()) {
-        const key = objectKey(object);
-        if (!objects.has(key)) objects.set(key, object);
-      }
-    }
-    publisher.publish(
-      objects,
-      stores.flatMap((store) => store.snapshot.problems),
-    );
-  };
-  publish();
-  const ends = stores.map((store) => store.subscribe(publish));
-  return {
-    get snapshot() {
-      return publisher.snapshot;
-    },
-    subscribe: publisher.subscribe,
-    close: () => {
-      for (const end of ends) end();
-    },
-  };
 }

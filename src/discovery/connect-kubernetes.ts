@@ -1,15 +1,16 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
+import type { Kind } from "../istio-api/kinds.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { followCluster } from "./follow-cluster.ts";
-import type { KubernetesSource } from "./kubernetes-source.ts";
+import type { KubernetesSource, WatchedResource } from "./kubernetes-source.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import {
   createKubernetesRegistry,
   type KubernetesRegistry,
 } from "./registries/kubernetes/create-kubernetes-registry.ts";
 import { createKubernetesStore, type KubernetesStore } from "./stores/create-kubernetes-store.ts";
-import { watchRules } from "./stores/watch-rules.ts";
+import { type RuleWatch, watchRules } from "./stores/watch-rules.ts";
 import { untilSynced } from "./until-synced.ts";
 
 export interface KubernetesParts {
@@ -28,12 +29,15 @@ export interface ConnectedKubernetes {
   readonly store: KubernetesStore;
   /** `all`: the store that holds WorkloadEntries of every source. Resolves when everything that the cluster has is known. */
   connect(all: ConfigStore): Promise<KubernetesRegistry>;
+  /** How rule objects of the kind are read now; undefined while the API server does not know it. */
+  resource(kind: Kind): WatchedResource | undefined;
 }
 
 /** Follows a cluster. Changes that arrive together become one change of the mesh. */
 export function connectKubernetes(parts: KubernetesParts): ConnectedKubernetes {
   const { source, mesh, clusterId, domainSuffix, systemNamespace, log, opened } = parts;
   let registry: KubernetesRegistry | undefined;
+  let rules: RuleWatch | undefined;
   let isSynced = false;
   let scheduled: NodeJS.Immediate | undefined;
   const store = createKubernetesStore((namespace) => registry?.isDiscovered(namespace) ?? true);
@@ -48,6 +52,7 @@ export function connectKubernetes(parts: KubernetesParts): ConnectedKubernetes {
   opened.defer(() => clearImmediate(scheduled));
   return {
     store,
+    resource: (kind) => rules?.resource(kind),
     connect: async (all) => {
       const { trustDomain, source: settings } = mesh.settings;
       const created = createKubernetesRegistry({
@@ -71,9 +76,10 @@ export function connectKubernetes(parts: KubernetesParts): ConnectedKubernetes {
         schedule();
       };
       const watches = followCluster(source, created, onChange, opened);
-      const rules = watchRules({ source, store, onChange: schedule, log });
-      opened.defer(() => rules.stop());
-      await untilSynced({ watches: [...watches, ["rules", rules]], log, signal: parts.signal });
+      const followed = watchRules({ source, store, onChange: schedule, log });
+      rules = followed;
+      opened.defer(() => followed.stop());
+      await untilSynced({ watches: [...watches, ["rules", followed]], log, signal: parts.signal });
       isSynced = true;
       created.markSynced();
       store.commit();

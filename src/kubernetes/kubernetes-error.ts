@@ -85,3 +85,10 @@ function codeOf(status: number, { reason, details }: StatusObject): KubernetesEr
   if (causes.some((cause) => cause?.reason === "ResourceVersionTooLarge")) return "resource-version-too-large";
   return CODES[status] ?? "server-error";
 }
+
+const TRANSIENT = new Set<KubernetesErrorCode>(["unreachable", "timeout", "server-error", "too-many-requests"]);
+
+/** Whether the same request may succeed a little later. */
+export function isTransient(thrown: unknown): boolean {
+  return thrown instanceof KubernetesError && TRANSIENT.has(thrown.code);
+}

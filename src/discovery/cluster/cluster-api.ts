@@ -1,6 +1,12 @@
 /** An object as an API server returns it. */
 export interface ApiObject {
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly [member: string]: unknown;
 }
 
@@ -28,4 +34,10 @@ export interface ClusterApi {
     body: unknown,
     options: { readonly type: "merge" | "json"; readonly subresource?: string; readonly fieldManager?: string },
   ): Promise<ApiObject>;
+  /** Only the object of that uid and version, where they are given: else it rejects with `conflict`. */
+  delete(
+    resource: ApiResource,
+    name: string,
+    options?: { readonly uid?: string; readonly resourceVersion?: string },
+  ): Promise<void>;
 }

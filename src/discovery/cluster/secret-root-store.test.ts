@@ -25,6 +25,7 @@ const api = (secrets: Map<string, ApiObject> | undefined): ClusterApi => {
       return secret;
     },
     update: async (_, object) => object,
+    delete: async () => undefined,
     patch: async (_, name, body) => {
       const before = await find(name);
       const after = { ...before, data: { ...(before.data as object), ...(body as { data: object }).data } };

@@ -3,6 +3,7 @@ import { errorCode } from "../../base/coded-error.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
 import type { RootTexts, SharedRootStore } from "../../ca/index.ts";
+import { isTransient } from "../../kubernetes/index.ts";
 import type { ApiObject, ClusterApi } from "./cluster-api.ts";
 
 export interface SecretRootStoreOptions {
@@ -65,7 +66,6 @@ export function createSecretRootStore({ api, namespace, names }: SecretRootStore
 
 const RETRY: BackoffOptions = { initialMs: 200, maxMs: 5000, factor: 2, jitter: 0.2 };
 const MAX_TRIES = 8;
-const PASSING = new Set(["unreachable", "timeout", "server-error", "too-many-requests"]);
 
 /** A server that is away for a moment, as when it is restarted, does not end the start. */
 async function insist<Value>(ask: () => Promise<Value>): Promise<Value> {
@@ -73,7 +73,7 @@ async function insist<Value>(ask: () => Promise<Value>): Promise<Value> {
     try {
       return await ask();
     } catch (thrown) {
-      if (failures >= MAX_TRIES || !PASSING.has(errorCode(thrown) ?? "")) throw thrown;
+      if (failures >= MAX_TRIES || !isTransient(thrown)) throw thrown;
       await wait(backoffDelayMs(RETRY, failures));
     }
   }

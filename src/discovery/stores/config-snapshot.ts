@@ -1,28 +1,51 @@
 import { isDeepStrictEqual } from "node:util";
-import { type AnyConfigObject, type ConfigObject, compareAge, objectKey } from "../../istio-api/config-object.ts";
+import { type AnyConfigObject, type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import type { DocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { Kind } from "../../istio-api/kinds.ts";
 import type { ConfigListener, ConfigSnapshot, ObjectChange } from "../../mesh-model/config-store.ts";
+import { sameElements } from "../../mesh-model/lists.ts";
+import { KindTable, type ObjectPatch } from "./kind-table.ts";
 
 interface SnapshotPublisher {
   readonly snapshot: ConfigSnapshot;
-  readonly objects: ObjectMap;
   subscribe(listener: ConfigListener): () => void;
-  /** Makes a new snapshot and notifies the listeners; nothing happens when it would equal the present one. */
+  /** Makes a new snapshot of these objects and notifies the listeners; nothing happens when it would equal the present one. */
   publish(objects: ObjectMap, problems: readonly DocumentProblem[]): readonly ObjectChange[];
+  /** The same for some objects; the others stay. Costs what changes, and a copy of the kinds that it touches. */
+  apply(patches: readonly ObjectPatch[], problems: readonly DocumentProblem[]): readonly ObjectChange[];
 }
+
+export type ObjectMap = ReadonlyMap<string, AnyConfigObject>;
+
+type Tables = ReadonlyMap<Kind, KindTable>;
 
 /** Keeps a store's present snapshot and finds out what a new state changes. */
 export function createSnapshotPublisher(): SnapshotPublisher {
-  let objects: ObjectMap = new Map();
-  let snapshot = createSnapshot(0, objects, []);
+  let tables: Tables = new Map();
+  let snapshot = createSnapshot(0, tables, []);
   const listeners = new Set<ConfigListener>();
+  const apply = (patches: readonly ObjectPatch[], problems: readonly DocumentProblem[]) => {
+    const real = patches.filter(([ref, object]) => isChange(find(tables, ref), object));
+    const isSaid = sameElements(problems, snapshot.problems) || isDeepStrictEqual(problems, snapshot.problems);
+    if (real.length === 0 && isSaid) return [];
+    const changes = real.map(([{ kind, namespace, name }, object]): ObjectChange => {
+      const known = find(tables, { kind, namespace, name });
+      return { kind, namespace, name, change: object === undefined ? "deleted" : known ? "updated" : "added" };
+    });
+    const previous = snapshot;
+    const next = new Map(tables);
+    for (const kind of new Set(real.map(([ref]) => ref.kind))) {
+      const own = real.filter(([ref]) => ref.kind === kind);
+      next.set(kind, (tables.get(kind) ?? KindTable.EMPTY).with(own));
+    }
+    tables = next;
+    snapshot = createSnapshot(previous.version + 1, tables, isSaid ? previous.problems : problems);
+    for (const listener of [...listeners]) listener({ snapshot, previous, changes });
+    return changes;
+  };
   return {
     get snapshot() {
       return snapshot;
-    },
-    get objects() {
-      return objects;
     },
     subscribe: (listener) => {
       // An own function for each subscription, so that one listener may subscribe twice.
@@ -31,36 +54,22 @@ export function createSnapshotPublisher(): SnapshotPublisher {
       return () => void listeners.delete(entry);
     },
     publish: (wanted, problems) => {
-      const { next, changes } = reconcile(objects, wanted);
-      if (changes.length === 0 && isDeepStrictEqual(problems, snapshot.problems)) return changes;
-      const previous = snapshot;
-      objects = next;
-      snapshot = createSnapshot(previous.version + 1, objects, problems);
-      for (const listener of [...listeners]) listener({ snapshot, previous, changes });
-      return changes;
+      const patches: ObjectPatch[] = [...wanted.values()].map((object) => [object, object]);
+      for (const object of snapshot.all()) if (!wanted.has(objectKey(object))) patches.push([object, undefined]);
+      return apply(patches, problems);
     },
+    apply,
   };
 }
 
+function find(tables: Tables, { kind, namespace, name }: ObjectPatch[0]): AnyConfigObject | undefined {
+  return tables.get(kind)?.get(namespace, name);
+}
+
 /** Objects that say the same as before stay the values they were, so that everybody downstream can compare by identity. */
-function reconcile(
-  before: ObjectMap,
-  wanted: ObjectMap,
-): { readonly next: ObjectMap; readonly changes: ObjectChange[] } {
-  const next = new Map<string, AnyConfigObject>();
-  const changes: ObjectChange[] = [];
-  const note = ({ kind, namespace, name }: AnyConfigObject, change: ObjectChange["change"]) =>
-    changes.push({ kind, namespace, name, change });
-  for (const [key, object] of wanted) {
-    const known = before.get(key);
-    if (known !== undefined && saysTheSame(known, object)) next.set(key, known);
-    else {
-      next.set(key, object);
-      note(object, known === undefined ? "added" : "updated");
-    }
-  }
-  for (const [key, object] of before) if (!wanted.has(key)) note(object, "deleted");
-  return { next, changes };
+function isChange(before: AnyConfigObject | undefined, after: AnyConfigObject | undefined): boolean {
+  if (before === undefined || after === undefined) return before !== after;
+  return !saysTheSame(before, after);
 }
 
 function saysTheSame(a: AnyConfigObject, b: AnyConfigObject): boolean {
@@ -74,35 +83,17 @@ function saysTheSame(a: AnyConfigObject, b: AnyConfigObject): boolean {
   );
 }
 
-export type ObjectMap = ReadonlyMap<string, AnyConfigObject>;
-
-/** The map must not change afterwards. Lists are sorted when they are first asked for. */
-function createSnapshot(version: number, objects: ObjectMap, problems: readonly DocumentProblem[]): ConfigSnapshot {
-  const lists = new Map<string, readonly ConfigObject[]>();
-  const listOf = (key: string, pick: () => readonly ConfigObject[]) => {
-    let list = lists.get(key);
-    if (list === undefined) {
-      list = Object.freeze(pick());
-      lists.set(key, list);
-    }
-    return list;
-  };
+function createSnapshot(version: number, tables: Tables, problems: readonly DocumentProblem[]): ConfigSnapshot {
   let every: readonly AnyConfigObject[] | undefined;
-  const kind = (name: Kind) =>
-    listOf(name, () => [...objects.values()].filter((object) => object.kind === name).sort(compareAge));
   return Object.freeze({
     version,
-    problems: Object.freeze([...problems]),
-    get: <Of extends Kind>(name: Of, namespace: string, object: string) =>
-      objects.get(objectKey({ kind: name, namespace, name: object })) as ConfigObject<Of> | undefined,
-    list: <Of extends Kind>(name: Of, namespace?: string) =>
-      (namespace === undefined
-        ? kind(name)
-        : listOf(`${name}/${namespace}`, () =>
-            kind(name).filter((object) => object.namespace === namespace),
-          )) as readonly ConfigObject<Of>[],
+    problems: Object.isFrozen(problems) ? problems : Object.freeze([...problems]),
+    get: <Of extends Kind>(kind: Of, namespace: string, name: string) =>
+      tables.get(kind)?.get(namespace, name) as ConfigObject<Of> | undefined,
+    list: <Of extends Kind>(kind: Of, namespace?: string) =>
+      (tables.get(kind) ?? KindTable.EMPTY).list(namespace) as readonly ConfigObject<Of>[],
     all: () => {
-      every ??= Object.freeze([...objects.values()]);
+      every ??= Object.freeze([...tables.values()].flatMap((table) => [...table.values()]));
       return every;
     },
   });

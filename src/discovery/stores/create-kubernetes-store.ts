@@ -1,9 +1,10 @@
-import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import type { AnyConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
 import { decodeObject } from "../../istio-api/decode/decode-object.ts";
 import type { DocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
+import type { ObjectPatch } from "./kind-table.ts";
 
 /** What the store holds of one rule object of an API server. */
 export interface KubernetesRule {
@@ -47,30 +48,43 @@ export function decodeRule(document: unknown): KubernetesRule | undefined {
 export function createKubernetesStore(isDiscovered: (namespace: string) => boolean): KubernetesStore {
   const publisher = createSnapshotPublisher();
   const rules = new Map<string, KubernetesRule>();
-  let isDirty = false;
+  const faulty = new Set<string>();
+  /** By key of the rule; what is to be published of them. */
+  const dirty = new Map<string, ObjectRef>();
+  let areNamespacesDirty = false;
+  const shown = ({ ref, object }: KubernetesRule) => (isDiscovered(ref.namespace) ? object : undefined);
   return {
     get snapshot() {
       return publisher.snapshot;
     },
     subscribe: publisher.subscribe,
     set: (key, rule) => {
-      isDirty = true;
+      const before = rules.get(key);
+      const ref = rule?.ref ?? before?.ref;
+      if (ref !== undefined) dirty.set(key, ref);
+      faulty.delete(key);
       if (rule === undefined) rules.delete(key);
       // What cannot be used leaves in force what was there before, as everywhere.
-      else rules.set(key, { ...rule, object: rule.object ?? rules.get(key)?.object });
+      else rules.set(key, { ...rule, object: rule.object ?? before?.object });
+      if (rule !== undefined && rule.problems.length > 0) faulty.add(key);
     },
     namespacesChanged: () => {
-      isDirty = true;
+      areNamespacesDirty = true;
     },
     commit: () => {
-      if (!isDirty) return;
-      isDirty = false;
-      const shown = [...rules.values()].filter(({ ref }) => isDiscovered(ref.namespace));
-      const objects = shown.flatMap(({ object }) => object ?? []);
-      publisher.publish(
-        new Map(objects.map((object) => [objectKey(object), object])),
-        shown.flatMap(({ problems }) => problems),
-      );
+      if (dirty.size === 0 && !areNamespacesDirty) return;
+      if (areNamespacesDirty) for (const [key, { ref }] of rules) dirty.set(key, ref);
+      areNamespacesDirty = false;
+      const patches = [...dirty].map(([key, ref]): ObjectPatch => {
+        const rule = rules.get(key);
+        return [ref, rule && shown(rule)];
+      });
+      dirty.clear();
+      const problems = [...faulty].flatMap((key) => {
+        const rule = rules.get(key);
+        return rule !== undefined && isDiscovered(rule.ref.namespace) ? rule.problems : [];
+      });
+      publisher.apply(patches, problems);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import type { AnyConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
 import { decodeObject } from "../../istio-api/decode/decode-object.ts";
 import type { Problem } from "../../istio-api/validation/report.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
@@ -44,12 +44,13 @@ export function createMemoryStore({
 }: MemoryStoreOptions = {}): MemoryStore {
   const publisher = createSnapshotPublisher();
   const add = (object: AnyConfigObject) => {
-    const key = objectKey(object);
-    const known = publisher.objects.get(key);
+    const { kind, namespace, name } = object;
+    const known = publisher.snapshot.get(kind, namespace, name);
     const creationTime = object.creationTime === 0 ? (known?.creationTime ?? now()) : object.creationTime;
     const aged = Object.freeze({ ...object, creationTime }) as AnyConfigObject;
-    publisher.publish(new Map(publisher.objects).set(key, aged), []);
-    return { object: publisher.objects.get(key) ?? aged, created: known === undefined };
+    publisher.apply([[object, aged]], []);
+    const stored = publisher.snapshot.get(kind, namespace, name) as AnyConfigObject | undefined;
+    return { object: stored ?? aged, created: known === undefined };
   };
   const put = (document: unknown): PutResult => {
     // The caller may go on using its document.
@@ -72,9 +73,8 @@ export function createMemoryStore({
     put,
     add,
     delete: (ref) => {
-      const rest = new Map(publisher.objects);
-      const existed = rest.delete(objectKey(ref));
-      if (existed) publisher.publish(rest, []);
+      const existed = publisher.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined;
+      if (existed) publisher.apply([[ref, undefined]], []);
       return existed;
     },
   };

@@ -1,7 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
 import { KINDS, type Kind } from "../../istio-api/kinds.ts";
 import type { Freshness } from "../../kubernetes/index.ts";
-import type { KubernetesSource, ObjectWatch } from "../kubernetes-source.ts";
+import type { KubernetesSource, ObjectWatch, WatchedResource } from "../kubernetes-source.ts";
 import { fields, type KubernetesObject, listOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import { decodeRule, type KubernetesRule, type KubernetesStore } from "./create-kubernetes-store.ts";
 
@@ -31,11 +31,16 @@ interface RunningWatch {
   readonly ended: { isEnded: boolean };
 }
 
+export interface RuleWatch extends ObjectWatch {
+  /** How objects of the kind are read now; undefined while the API server does not know it. */
+  resource(kind: Kind): WatchedResource | undefined;
+}
+
 /**
  * Feeds the store with the rule objects of a cluster. Kinds are read while their definition is there: one that is missing is not an error, and is
  * read from the moment it appears.
  */
-export function watchRules(options: WatchRulesOptions): ObjectWatch {
+export function watchRules(options: WatchRulesOptions): RuleWatch {
   const { source, store, onChange, kinds = Object.keys(KINDS) as Kind[], log } = options;
   const running = new Map<Kind, RunningWatch>();
   const stopping = new Set<Promise<void>>();
@@ -82,6 +87,10 @@ export function watchRules(options: WatchRulesOptions): ObjectWatch {
     },
   });
   return {
+    resource: (kind) => {
+      const { served } = running.get(kind) ?? {};
+      return served && { group: served.group, version: served.version, plural: served.plural };
+    },
     // Of what is still missing; one that merely takes long before one that is refused.
     freshness: () => {
       const all = [definitions, ...[...running.values()].map(({ watch }) => watch)].map((watch) => watch.freshness?.());

@@ -2,6 +2,7 @@ import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import { createSnapshotPublisher } from "../stores/config-snapshot.ts";
 import { createMemoryStore, type PutResult } from "../stores/create-memory-store.ts";
+import type { ObjectPatch } from "../stores/kind-table.ts";
 
 export interface HealthCondition {
   readonly type: "Healthy";
@@ -16,6 +17,8 @@ export interface WorkloadStore extends ConfigStore {
   /** An object of the store below with the same name wins. */
   register(document: unknown): PutResult;
   unregister(ref: ObjectRef): void;
+  /** The registered entry is stored elsewhere: what the store below says of it counts from when it has it. */
+  stored(ref: ObjectRef): void;
   /** Undefined takes the report back: the object's own status counts again. */
   report(ref: ObjectRef, condition: HealthCondition | undefined): void;
   close(): void;
@@ -25,16 +28,32 @@ export function createWorkloadStore(below: ConfigStore): WorkloadStore {
   const publisher = createSnapshotPublisher();
   const registered = createMemoryStore();
   const reports = new Map<string, HealthCondition>();
-  const publish = () => {
-    const objects = new Map<string, AnyConfigObject>();
-    for (const object of [...below.snapshot.all(), ...registered.snapshot.all()]) {
-      const key = objectKey(object);
-      if (!objects.has(key)) objects.set(key, withReport(object, reports.get(key)));
-    }
-    publisher.publish(objects, below.snapshot.problems);
+  /** Keys of registered entries that are stored elsewhere. */
+  const elsewhere = new Set<string>();
+  const find = (ref: ObjectRef): AnyConfigObject | undefined => {
+    const { kind, namespace, name } = ref;
+    const object = below.snapshot.get(kind, namespace, name) ?? registered.snapshot.get(kind, namespace, name);
+    return object && withReport(object as AnyConfigObject, reports.get(objectKey(ref)));
   };
-  publish();
-  const ends = [below.subscribe(publish), registered.subscribe(publish)];
+  const take = (refs: readonly ObjectRef[]) => {
+    publisher.apply(
+      refs.map((ref): ObjectPatch => [ref, find(ref)]),
+      below.snapshot.problems,
+    );
+  };
+  /** From then on it is gone when it is gone there. */
+  const handOver = (ref: ObjectRef) => {
+    const isBelow = below.snapshot.get(ref.kind, ref.namespace, ref.name) !== undefined;
+    if (isBelow && elsewhere.delete(objectKey(ref))) registered.delete(ref);
+  };
+  take(below.snapshot.all());
+  const ends = [
+    below.subscribe(({ changes }) => {
+      take(changes);
+      if (elsewhere.size > 0) for (const ref of changes) handOver(ref);
+    }),
+    registered.subscribe(({ changes }) => take(changes)),
+  ];
   return {
     get snapshot() {
       return publisher.snapshot;
@@ -42,13 +61,18 @@ export function createWorkloadStore(below: ConfigStore): WorkloadStore {
     subscribe: publisher.subscribe,
     register: registered.put,
     unregister: (ref) => {
-      reports.delete(objectKey(ref));
-      registered.delete(ref);
+      elsewhere.delete(objectKey(ref));
+      const hadReport = reports.delete(objectKey(ref));
+      if (!registered.delete(ref) && hadReport) take([ref]);
+    },
+    stored: (ref) => {
+      elsewhere.add(objectKey(ref));
+      handOver(ref);
     },
     report: (ref, condition) => {
       if (condition === undefined) reports.delete(objectKey(ref));
       else reports.set(objectKey(ref), condition);
-      publish();
+      take([ref]);
     },
     close: () => {
       for (const end of ends) end();

@@ -7,6 +7,7 @@ export const REGISTRATION = {
   group: "istio.io/autoRegistrationGroup",
   controller: "istio.io/workloadController",
   connectedAt: "istio.io/connectedAt",
+  disconnectedAt: "istio.io/disconnectedAt",
   healthChecks: "proxy.istio.io/health-checks-enabled",
 } as const;
 
