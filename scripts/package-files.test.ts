@@ -39,3 +39,7 @@ test("the notices of bundled packages are published, word for word", () => {
   expect([...bundled]).toContain("yaml");
   for (const name of bundled) expect(text("THIRD-PARTY-NOTICES")).toContain(text(`node_modules/${name}/LICENSE`));
 });
+
+test("the package carries the charts that belong to the program", () => {
+  expect(read("package.json").files).toContain("deploy");
+});

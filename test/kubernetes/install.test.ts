@@ -138,24 +138,25 @@ test("a pod of a labelled namespace is injected by the chart's webhook, with the
   expect(proxy?.image).toBe("localhost/pilot-agent:0.1.0");
 });
 
-test("the pods of the gateway become gateways", async () => {
+test("pods of the control plane and of gateways pass the strictest Pod Security level; those of gateways become gateways", async () => {
   const { kubernetes } = place();
   await untilWebhooksWork();
-  const { spec } = await get("deployment", "istio-ingressgateway", "-n", NAMESPACE);
-  const { metadata, spec: podSpec } = (spec as { template: Record<"metadata" | "spec", object> }).template;
-  const pod = {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { ...metadata, name: "gateway", namespace: NAMESPACE },
-    spec: podSpec,
+  await kubernetes.kubectl(["label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted"]);
+  for (const name of ["istiod", "istio-ingressgateway"]) {
+    const { spec } = await get("deployment", name, "-n", NAMESPACE);
+    const { metadata, spec: podSpec } = (spec as { template: Record<"metadata" | "spec", object> }).template;
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { ...metadata, name, namespace: NAMESPACE }, spec: podSpec };
+    await kubernetes.kubectl(["create", "-f", "-"], JSON.stringify(pod));
+  }
+  const containersOf = async (name: string) => {
+    const { spec } = await get("pod", name, "-n", NAMESPACE);
+    return (spec as { containers: { image: string; args: string[] }[] }).containers;
   };
-  await kubernetes.kubectl(["create", "-f", "-"], JSON.stringify(pod));
-  const stored = await get("pod", "gateway", "-n", NAMESPACE);
-  const [proxy] = (stored.spec as { containers: { image: string; args: string[] }[] }).containers;
-  expect(proxy).toMatchObject({
-    image: "localhost/pilot-agent:0.1.0",
-    args: expect.arrayContaining(["proxy", "router"]),
-  });
+  const image = "localhost/pilot-agent:0.1.0";
+  expect(await containersOf("istiod")).toMatchObject([{ image, args: expect.arrayContaining(["discovery"]) }]);
+  expect(await containersOf("istio-ingressgateway")).toMatchObject([
+    { image, args: expect.arrayContaining(["router"]) },
+  ]);
 });
 
 test("a gateway of another namespace gets the certificate behind its credentialName", async () => {
