@@ -17,9 +17,10 @@ export function assembleMessages(onMessage: (bytes: Buffer, compressed: boolean)
       buffer = EMPTY;
     },
     bytes(piece) {
-      if (piece.length === length) {
+      // A message that may have to wait for room gets its memory with the second piece.
+      if (filled === 0) {
         buffer = piece;
-        filled = length;
+        filled = piece.length;
         return;
       }
       if (filled + piece.length > buffer.length) buffer = grow(buffer, filled, filled + piece.length, length);

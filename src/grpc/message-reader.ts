@@ -8,6 +8,8 @@ import { GrpcError, toGrpcError } from "./status.ts";
 export interface MessageReaderOptions<Message> {
   readonly decode: (bytes: Buffer) => Message;
   readonly maxBytes: number;
+  /** Asked before each message is received, with the most bytes it may have; a promise holds the peer back. */
+  readonly beforeMessage?: (length: number) => Promise<void> | undefined;
   /** The peer's grpc-encoding. Asked late: a client learns it with the answer's headers. */
   readonly encoding: () => Encoding | undefined;
   /** The peer's side ended cleanly. */
@@ -43,7 +45,14 @@ export class MessageReader<Message> implements AsyncIterableIterator<Message> {
   /** Another stream may follow one that has brought nothing. */
   readFrom(stream: Readable): void {
     const options = this.#options;
-    const sink = assembleMessages((bytes, compressed) => this.#deliver({ bytes, compressed }));
+    const messages = assembleMessages((bytes, compressed) => this.#deliver({ bytes, compressed }));
+    const sink = {
+      ...messages,
+      start(length: number, compressed: boolean) {
+        messages.start(length, compressed);
+        return options.beforeMessage?.(compressed ? options.maxBytes : length);
+      },
+    };
     pumpFrames(stream, new FrameScanner(sink, options.maxBytes), (failure) => {
       if (failure === undefined) options.onEnd();
       else this.#fault(toGrpcError(failure));

@@ -71,4 +71,17 @@ describe("clients without an identity share the budget of their address", () => 
     first.send({ typeUrl: URLS.CDS });
     expect((await first.next()).typeUrl).toBe(URLS.CDS);
   });
+
+  test("long lists are counted as they come, and a replica with the same list is served beside the first", async () => {
+    const server = await start({ limits: { maxNamesPerIdentity: 150 } });
+    const names = (prefix: string) => Array.from({ length: 100 }, (_, index) => `${prefix}-${index}.shop.svc`);
+    const subscribe = (prefix: string) => {
+      const stream = opened.add(openSotw({ port: server.ports.grpc }));
+      stream.send({ node: testNode(), typeUrl: URLS.EDS, resourceNames: names(prefix) });
+      return stream;
+    };
+    for (const replica of [subscribe("a"), subscribe("a")]) expect((await replica.next()).typeUrl).toBe(URLS.EDS);
+    const message = "127.0.0.1 subscribes to 200 names on all its streams, at most 150 are allowed";
+    expect(await subscribe("b").ended).toEqual({ code: "RESOURCE_EXHAUSTED", message });
+  });
 });

@@ -2,12 +2,7 @@ import type { Logger } from "../../base/logger.ts";
 import { defineMethod, type Implementation, implement, rawCodec, type ServerCall } from "../../grpc/index.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
-import {
-  type DeltaDiscoveryRequest,
-  type DiscoveryRequest,
-  deltaDiscoveryRequest,
-  type Node,
-} from "../../protobuf/wire/discovery.ts";
+import type { DeltaDiscoveryRequest, DiscoveryRequest, Node } from "../../protobuf/wire/discovery.ts";
 import { ADS_PATHS } from "../../xds/methods.ts";
 import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
@@ -17,8 +12,8 @@ import type { AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
 import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS, type IdentityLimits } from "./identity-budgets.ts";
 import type { AdsMetrics } from "./metrics.ts";
+import { createDeltaRequestCodec, createSotwRequestCodec } from "./request-codec.ts";
 import { serveStream } from "./serve-stream.ts";
-import { createSotwRequestCodec } from "./sotw-request-codec.ts";
 
 export interface AdsServiceOptions {
   readonly source: ResourceSource<ProxyView>;
@@ -56,7 +51,7 @@ const streamResources = defineMethod<"bidi", DiscoveryRequest, Buffer>({
 const deltaResources = defineMethod<"bidi", DeltaDiscoveryRequest, Buffer>({
   path: ADS_PATHS.delta,
   kind: "bidi",
-  request: deltaDiscoveryRequest,
+  request: createDeltaRequestCodec(),
   response: rawCodec,
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { MetricRegistry } from "../../base/metric-registry.ts";
-import { createNameList } from "../../xds/name-list.ts";
+import { createNameList, type NameList } from "../../xds/name-list.ts";
 import { createIdentityBudgets, type IdentityLimits, type StreamAccount } from "./identity-budgets.ts";
 
 const WEB = "spiffe://cluster.local/ns/shop/sa/web";
@@ -76,4 +76,39 @@ test("few long names are limited by their bytes", () => {
 test("0 means no limit", () => {
   const { open } = setUp({});
   expect(open(WEB).hold("EDS", names("a", 1000))).toBeUndefined();
+});
+
+const encoded = ({ list }: NameList) => ({
+  count: list.length,
+  bytes: list.join("").length,
+  [Symbol.iterator]: () => list[Symbol.iterator](),
+});
+
+test("names that would go beyond the budget are refused by their number and bytes, before they are a list", () => {
+  const { open, refused } = setUp({ maxNames: 10, maxNameBytes: 100 });
+  const [first, second] = [open(WEB), open(WEB)];
+  first.hold("EDS", names("a", 8));
+  const refusal = `${WEB} subscribes to 11 names on all its streams, at most 10 are allowed`;
+  expect(second.foresee("EDS", encoded(names("b", 3)), "sotw")).toBe(refusal);
+  expect(second.foresee("EDS", encoded(createNameList(["x".repeat(85)])), "sotw")).toMatch(/names of 101 bytes/);
+  expect(refused).toEqual(["names", "bytes"]);
+  expect(second.foresee("EDS", encoded(names("b", 2)), "sotw")).toBeUndefined();
+});
+
+test("a list in place of the stream's own is foreseen without it, names added to it are foreseen with it", () => {
+  const { open } = setUp({ maxNames: 10 });
+  const account = open(WEB);
+  account.hold("EDS", names("a", 8));
+  expect(account.foresee("EDS", encoded(names("b", 10)), "sotw")).toBeUndefined();
+  expect(account.foresee("EDS", encoded(names("b", 3)), "delta")).toMatch(/11 names/);
+  expect(account.foresee("EDS", encoded(names("a", 10)), "delta")).toBeUndefined();
+});
+
+test("a list that a replica holds is not foreseen as another one", () => {
+  const { open } = setUp({ maxNames: 10 });
+  const [first, second, third] = [open(WEB), open(WEB), open(WEB)];
+  for (const replica of [first, second]) replica.hold("EDS", names("a", 10));
+  expect(third.foresee("EDS", encoded(names("a", 10)), "sotw")).toBeUndefined();
+  expect(second.foresee("EDS", encoded(names("a", 10)), "sotw")).toBeUndefined();
+  expect(third.foresee("EDS", encoded(names("b", 10)), "sotw")).toMatch(/20 names/);
 });

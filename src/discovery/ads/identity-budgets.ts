@@ -1,5 +1,8 @@
+import type { XdsProtocol } from "../../xds/methods.ts";
 import type { NameList } from "../../xds/name-list.ts";
+import { createIncoming, type Incoming, type Receipt } from "./incoming-requests.ts";
 import type { AdsMetrics } from "./metrics.ts";
+import type { EncodedNames } from "./request-codec.ts";
 
 /** What the streams of one identity may hold together; 0 or less: no limit. */
 export interface IdentityLimits {
@@ -18,6 +21,15 @@ export const DEFAULT_IDENTITY_LIMITS: IdentityLimits = {
 
 /** What one stream holds of its identity's budget. */
 export interface StreamAccount {
+  /** Resolves when there is room to receive a request of so many bytes; the requests of an identity that are on their way are limited. */
+  receive(bytes: number): Promise<void> | undefined;
+  /** The first request that was received, and not yet given back, has been dealt with. */
+  received(): void;
+  /**
+   * Whether names that are not decoded yet would go beyond the budget: in place of those the stream holds of the type (sotw), or added to
+   * them (delta). A returned text refuses them. Equal lists are found by looking their names up one after the other.
+   */
+  foresee(type: string, names: EncodedNames, protocol: XdsProtocol): string | undefined;
   /** The stream's names of a type are these from now on; undefined: none. A returned text refuses them, and nothing has changed. */
   hold(type: string, names: NameList | undefined): string | undefined;
   /** Gives everything back. */
@@ -31,6 +43,7 @@ export interface IdentityBudgets {
 
 interface Budget {
   streams: number;
+  readonly incoming: Incoming;
   names: number;
   bytes: number;
   /** How many subscriptions have the list. */
@@ -47,7 +60,7 @@ export function createIdentityBudgets(
     refusals.inc([limit]);
     return text;
   };
-  const excess = (identity: string, budget: Budget): string | undefined => {
+  const excess = (identity: string, budget: Pick<Budget, "names" | "bytes">): string | undefined => {
     const { maxNames, maxNameBytes } = limits;
     if (isOver(budget.names, maxNames)) {
       return refuse(
@@ -63,7 +76,7 @@ export function createIdentityBudgets(
   };
   return {
     open(identity) {
-      const budget = budgets.get(identity) ?? { streams: 0, names: 0, bytes: 0, lists: new Map() };
+      const budget = budgets.get(identity) ?? createBudget(limits.maxNameBytes);
       if (isOver(budget.streams + 1, limits.maxStreams)) {
         const text = `${identity} has ${budget.streams} streams, at most ${limits.maxStreams} are allowed`;
         return { refusal: refuse("streams", text) };
@@ -71,7 +84,25 @@ export function createIdentityBudgets(
       budget.streams += 1;
       budgets.set(identity, budget);
       const held = new Map<string, NameList>();
+      const receipts: Receipt[] = [];
       return {
+        receive(bytes) {
+          const receipt = budget.incoming.take(bytes);
+          receipts.push(receipt);
+          return receipt.room;
+        },
+        received: () => receipts.shift()?.release(),
+        foresee(type, names, protocol) {
+          const before = held.get(type);
+          const next = protocol === "sotw" ? names : withAdded(before, names);
+          const ownShare = before === undefined ? NOTHING : shareOf(budget, before);
+          const total = {
+            names: budget.names - ownShare.names + next.count,
+            bytes: budget.bytes - ownShare.bytes + next.bytes,
+          };
+          const isExcess = isOver(total.names, limits.maxNames) || isOver(total.bytes, limits.maxNameBytes);
+          return isExcess && !isHeld(budget, next, names) ? excess(identity, total) : undefined;
+        },
         hold(type, names) {
           const before = held.get(type);
           if (names === before) return undefined;
@@ -90,6 +121,7 @@ export function createIdentityBudgets(
         close() {
           for (const names of held.values()) removeList(budget, names);
           held.clear();
+          for (const receipt of receipts.splice(0)) receipt.release();
           budget.streams -= 1;
           if (budget.streams === 0) budgets.delete(identity);
         },
@@ -100,13 +132,58 @@ export function createIdentityBudgets(
 
 const isOver = (count: number, limit: number): boolean => limit > 0 && count > limit;
 
+function createBudget(maxIncomingBytes: number): Budget {
+  return { streams: 0, incoming: createIncoming(maxIncomingBytes), names: 0, bytes: 0, lists: new Map() };
+}
+
+interface Size {
+  readonly count: number;
+  readonly bytes: number;
+}
+
+const NOTHING = { names: 0, bytes: 0 };
+
+/** What is given back with the list: nothing while others hold it. */
+function shareOf(budget: Budget, list: NameList): typeof NOTHING {
+  const known = budget.lists.get(list);
+  return known?.holders === 1 ? { names: list.list.length, bytes: known.bytes } : NOTHING;
+}
+
+function withAdded(before: NameList | undefined, names: EncodedNames): Size {
+  if (before === undefined) return names;
+  let [count, bytes] = [before.list.length, byteLength(before)];
+  for (const name of names) {
+    if (before.has(name)) continue;
+    count += 1;
+    bytes += Buffer.byteLength(name);
+  }
+  return { count, bytes };
+}
+
+/** Whether a list of this size that has all of the names is held already. */
+function isHeld(budget: Budget, { count, bytes }: Size, names: EncodedNames): boolean {
+  for (const [list, known] of budget.lists) {
+    if (list.list.length === count && known.bytes === bytes && hasAll(list, names)) return true;
+  }
+  return false;
+}
+
+function hasAll(list: NameList, names: EncodedNames): boolean {
+  for (const name of names) if (!list.has(name)) return false;
+  return true;
+}
+
+function byteLength(names: NameList): number {
+  return names.list.reduce((sum, name) => sum + Buffer.byteLength(name), 0);
+}
+
 function addList(budget: Budget, names: NameList): void {
   const known = budget.lists.get(names);
   if (known !== undefined) {
     known.holders += 1;
     return;
   }
-  const bytes = names.list.reduce((sum, name) => sum + Buffer.byteLength(name), 0);
+  const bytes = byteLength(names);
   budget.lists.set(names, { holders: 1, bytes });
   budget.names += names.list.length;
   budget.bytes += bytes;

@@ -14,9 +14,7 @@ import { answerDebug, isDebugType } from "./answer-debug.ts";
 import { type ConnectionOptions, createConnection, type OwnedConnection } from "./connection.ts";
 import { checkIdentity, firstRequest } from "./core/stream-start.ts";
 import type { StreamAccount } from "./identity-budgets.ts";
-
-/** Of one type. More than any proxy can hold, and not so many that making them keeps all others waiting. */
-const MAX_NAMES = 100_000;
+import { encodedNames, MAX_NAMES } from "./request-codec.ts";
 
 type Request = DiscoveryRequest | DeltaDiscoveryRequest;
 
@@ -36,16 +34,25 @@ export async function serveStream(
     close = (reason) => reject(new GrpcError("UNAVAILABLE", reason));
   });
   context.streams.add(close);
+  let admit: (account: StreamAccount | undefined) => void = () => undefined;
+  const admitted = new Promise<StreamAccount | undefined>((resolve) => {
+    admit = resolve;
+  });
+  // Nothing is received of a client that is not admitted yet.
+  call.beforeMessage = (bytes) =>
+    account === undefined ? admitted.then((found) => found?.receive(bytes)) : account.receive(bytes);
   const age = startAge(context.settings.maxAgeMs, () => close("the stream has reached its age: connect again"));
   try {
     const serve = async () => {
       const identities = await context.admit(call);
       if (!isOver) account = openAccount(context, identities[0] ?? peerHost(call.peer.address));
+      admit(account);
       for await (const request of requests) {
         if (isOver || account === undefined) return; // ended meanwhile: the connection would never be removed
         connection ??= begin(protocol, request, { call, context, identities, close });
         const room = connection && take(connection, request, { call, context, account });
         if (room !== undefined) await room;
+        account.received();
       }
     };
     await Promise.race([serve(), closed]);
@@ -57,6 +64,7 @@ export async function serveStream(
     throw thrown;
   } finally {
     isOver = true;
+    admit(undefined);
     clearTimeout(age);
     context.streams.delete(close);
     account?.close();
@@ -170,18 +178,22 @@ function take(
     context.log.debug("no resources of this type", { proxy: connection.id, type: request.typeUrl });
     return undefined;
   }
+  const refuse = (reason: string): never => {
+    context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
+    throw new GrpcError("RESOURCE_EXHAUSTED", reason);
+  };
+  const sent = encodedNames(request);
+  if (sent !== undefined) {
+    // Counted as they were sent: what is refused is never decoded, so it takes no memory and little time.
+    const reason = excess(type, sent.count) ?? account.foresee(type, sent, connection.protocol);
+    if (reason !== undefined) refuse(reason);
+  }
   const { needsNames } = traitsOf(type);
   const before = connection.subscriptions.get(type);
   const decision = nextSubscription(before, request, { needsNames, toNameList: context.toNameList });
-  const asked = decision.subscription?.names.list.length ?? 0;
-  const reason =
-    asked > MAX_NAMES
-      ? `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`
-      : account.hold(type, decision.subscription?.names);
-  if (reason !== undefined) {
-    context.log.warn("proxy asks for too much", { proxy: connection.id, reason });
-    throw new GrpcError("RESOURCE_EXHAUSTED", reason);
-  }
+  const names = decision.subscription?.names;
+  const reason = excess(type, names?.list.length ?? 0) ?? account.hold(type, names);
+  if (reason !== undefined) refuse(reason);
   const { errorDetail } = request;
   if (decision.event === "nacked" || (decision.event === "subscribed" && errorDetail !== undefined)) {
     const error = errorDetail?.message ?? "";
@@ -189,4 +201,9 @@ function take(
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
   return undefined;
+}
+
+function excess(type: string, asked: number): string | undefined {
+  if (asked <= MAX_NAMES) return undefined;
+  return `${asked} names of type ${type} are asked for, at most ${MAX_NAMES} are answered`;
 }

@@ -131,6 +131,7 @@ function readRequests<Request>(
   const reader: MessageReader<Request> = new MessageReader({
     decode: codec.decode,
     maxBytes,
+    beforeMessage: (length) => call.beforeMessage?.(length),
     encoding: () => parseEncoding(headers["grpc-encoding"]?.toString()),
     // node's clients half-close before they reset: a cancelled upload would look complete. The reset is in the same packet.
     onEnd: () => (isStreaming ? setImmediate(() => reader.end()) : reader.end()),

@@ -39,6 +39,7 @@ export class ServerStream implements RawServerCall, ServerWriter<unknown> {
   readonly peer: Peer;
   readonly stream: ServerHttp2Stream;
   deadline: number | undefined;
+  beforeMessage: ServerWriter<unknown>["beforeMessage"];
   readonly #traffic: Traffic;
   readonly #headers: IncomingHttpHeaders;
   readonly #rawHeaders: readonly string[];

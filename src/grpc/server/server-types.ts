@@ -22,6 +22,11 @@ export interface ServerCall {
 }
 
 export interface ServerWriter<Response> extends ServerCall {
+  /**
+   * Asked before a request message is received, with the most bytes it may have; while the promise is pending the client is held back. To be set before
+   * the handler first waits. Rejecting ends the call with that failure.
+   */
+  beforeMessage?: ((length: number) => Promise<void> | undefined) | undefined;
   /** Resolves when there is room for the next message; rejects with the call's GrpcError when it is over. */
   write(message: Response): Promise<void>;
   /** Whether messages may be compressed with gzip, which the headers then say: to be asked before anything is sent. */

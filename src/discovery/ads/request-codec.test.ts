@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { discoveryRequest } from "../../protobuf/wire/discovery.ts";
-import { createSotwRequestCodec } from "./sotw-request-codec.ts";
+import { deltaDiscoveryRequest, discoveryRequest } from "../../protobuf/wire/discovery.ts";
+import { createDeltaRequestCodec, createSotwRequestCodec, encodedNames } from "./request-codec.ts";
 
 const manyNames = (count: number, prefix = "outbound|80||svc-") =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}.default.svc.cluster.local`);
@@ -91,4 +91,22 @@ test("random bytes are refused or read as by the plain codec", () => {
       expect(outcome((given) => codec.decode(given))).toEqual(outcome((given) => discoveryRequest.decode(given)));
     }),
   );
+});
+
+test("the names of a long list are counted without being decoded, for either protocol", () => {
+  const names = manyNames(100);
+  const sotw = createSotwRequestCodec().decode(request(names));
+  const bytes = deltaDiscoveryRequest.encode({ typeUrl: "type", resourceNamesSubscribe: names });
+  const delta = createDeltaRequestCodec().decode(bytes);
+  for (const decoded of [sotw, delta]) {
+    expect(encodedNames(decoded)).toMatchObject({ count: 100, bytes: names.join("").length });
+    expect([...(encodedNames(decoded) ?? [])]).toEqual(names);
+  }
+  expect(delta).toEqual(deltaDiscoveryRequest.decode(bytes));
+});
+
+test("a message of too many fields beside its names is refused before anything of it is decoded", () => {
+  const versions = Buffer.alloc(2 * 100_001);
+  for (let at = 0; at < versions.length; at += 2) versions[at] = (5 << 3) | 2;
+  expect(() => createDeltaRequestCodec().decode(versions)).toThrow(/100001 fields beside its names/);
 });
