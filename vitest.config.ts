@@ -31,6 +31,8 @@ export default defineConfig({
       suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 180_000 }),
       // Each file starts an API server; the start takes seconds, and more where several start at once.
       suite("kubernetes", ["test/kubernetes/**/*.test.ts"], { ...shared, testTimeout: 120_000, hookTimeout: 180_000 }),
+      // One cluster per machine, which all tests share.
+      suite("cluster", ["test/cluster/**/*.test.ts"], { ...shared, testTimeout: 300_000, hookTimeout: 600_000 }),
       suite("slow", ["{src,test,e2e}/**/*.slow.test.ts"], { exclude: ["**/node_modules/**"], testTimeout: 600_000 }),
     ],
   },

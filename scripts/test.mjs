@@ -1,5 +1,5 @@
 // npm test: types, lint, import direction, generated files, then every suite of vitest; ends with one line of counts.
-//   node scripts/test.mjs [unit|conformance|integration|e2e|kubernetes|slow ...] [-- vitest arguments]
+//   node scripts/test.mjs [unit|conformance|integration|e2e|kubernetes|cluster|slow ...] [-- vitest arguments]
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,9 @@ const words = process.argv.slice(2);
 const split = words.indexOf("--");
 const suites = split === -1 ? words : words.slice(0, split);
 const extra = split === -1 ? [] : words.slice(split + 1);
-const SUITES = ["unit", "conformance", "integration", "e2e", "kubernetes", "slow"];
+const SUITES = ["unit", "conformance", "integration", "e2e", "kubernetes", "cluster", "slow"];
+/** Not part of `npm test`: they take minutes, or the whole machine. */
+const OWN_RUNS = ["cluster", "slow"];
 const unknown = suites.filter((name) => !SUITES.includes(name));
 if (unknown.length > 0) {
   console.error(`no suite named ${unknown.join(", ")} (there are: ${SUITES.join(", ")}); vitest arguments follow --`);
@@ -44,7 +46,7 @@ if (!suites.includes("unit") || suites.length > 1) {
 
 const scratch = mkdtempSync(join(tmpdir(), "pilot-agent-test-"));
 const report = join(scratch, "report.json");
-const projects = (everything ? SUITES.filter((name) => name !== "slow") : suites).flatMap((name) => [
+const projects = (everything ? SUITES.filter((name) => !OWN_RUNS.includes(name)) : suites).flatMap((name) => [
   "--project",
   name,
 ]);

@@ -10,6 +10,7 @@ export function sharedPlace<Place>(
   requirements: readonly Requirement[],
   start: (opened: CloseStack) => Promise<Place>,
   settle?: (place: Place) => Promise<void>,
+  limitMs = 120_000,
 ): () => Place {
   const opened = new CloseStack();
   let place: { readonly value: Place } | undefined;
@@ -18,7 +19,7 @@ export function sharedPlace<Place>(
     if (!requirements.every(has)) return;
     place = { value: await start(opened) };
     await settle?.(place.value);
-  }, 120_000);
+  }, limitMs);
   afterAll(() => opened.close());
   return () => {
     if (place === undefined) throw new Error("what the tests share did not start");

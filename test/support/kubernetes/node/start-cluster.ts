@@ -51,8 +51,10 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   writeAll(files, nodeFiles(files, options.serviceMode ?? "iptables"));
 
   const kubernetes = opened.add(await startKubernetes({ files, apiServerFlags: apiServerFlags(files), isDetached }));
-  const run = (name: string, [program = "", ...args]: readonly string[]) => {
-    const started = startServerProcess({ name, program, args, logFile: files.file(`${name}.log`), isDetached });
+  const start = (name: string, [program = "", ...args]: readonly string[]) =>
+    startServerProcess({ name, program, args, logFile: files.file(`${name}.log`), isDetached });
+  const run = (name: string, words: readonly string[]) => {
+    const started = start(name, words);
     opened.defer(() => started.kill());
     return started;
   };
@@ -69,8 +71,9 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const socket = files.file("containerd.sock");
   await until("containerd answers", async () => (await runCtr(socket, ["version"])).code === 0, READY_MS);
   await importImage(socket, await buildPauseImage(files.file("pause")));
-  const startKubelet = () => run("kubelet", inside(...kubelet(files)));
+  const startKubelet = () => start("kubelet", inside(...kubelet(files)));
   let running = startKubelet();
+  opened.defer(() => running.kill());
   const untilNodeReady = () =>
     until(
       "the node is ready",
