@@ -137,3 +137,10 @@ interface ServedResource {
   readonly kind: string;
   readonly name: string;
 }
+
+/** With the mesh configuration of a file over what there is. */
+export async function withMesh(input: AnalyzeInput, file: string): Promise<AnalyzeInput> {
+  if (file === "") return input;
+  const [text = ""] = await readResourceFiles([file]);
+  return { ...input, meshLayers: [...input.meshLayers, { text, source: `file ${file}` }] };
+}

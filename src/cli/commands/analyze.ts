@@ -3,7 +3,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { parseMeshLayers } from "../../mesh-model/build-mesh-settings.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
-import { type AnalyzeInput, readCluster, readFiles } from "./analyze-input.ts";
+import { type AnalyzeInput, readCluster, readFiles, withMesh } from "./analyze-input.ts";
 
 /** As istioctl: 65 for a file that cannot be read, 79 for findings at or above --failure-threshold. */
 const EXIT = { usage: 2, data: 65, found: 79 } as const;
@@ -107,13 +107,6 @@ async function readInput(context: CommandContext): Promise<AnalyzeInput> {
   const given = new Set(files.objects.map(key));
   const objects = [...files.objects, ...cluster.objects.filter((object) => !given.has(key(object)))];
   return withMesh({ ...cluster, objects, unreadable: files.unreadable }, flags.string("meshConfigFile"));
-}
-
-async function withMesh(input: AnalyzeInput, file: string): Promise<AnalyzeInput> {
-  if (file === "") return input;
-  const { readResourceFiles } = await import("./resource-files.ts");
-  const [text = ""] = await readResourceFiles([file]);
-  return { ...input, meshLayers: [...input.meshLayers, { text, source: `file ${file}` }] };
 }
 
 interface AnalyzeOptions {

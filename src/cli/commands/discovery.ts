@@ -33,6 +33,11 @@ ROOT_CA_DIR (./etc/cacerts). Proxies connect over TLS with a certificate or a to
     args.length > 0 ? `accepts no arguments, received ${args.length}: ${args.join(" ")}` : undefined,
   subcommands: [
     {
+      name: "explain",
+      short: "Shows what proxies would be sent, without running one",
+      load: async () => (await import("./discovery-explain.ts")).command,
+    },
+    {
       name: "request",
       short: "Makes an HTTP request to the control plane's monitoring port",
       load: async () => (await import("./discovery-request.ts")).command,
