@@ -20,6 +20,7 @@ import { createServiceEntryRegistry } from "./registries/create-service-entry-re
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { ownFreshness, type SourceFreshness } from "./source-freshness.ts";
 import { combineStores } from "./stores/combine-stores.ts";
+import type { KubernetesStore } from "./stores/create-kubernetes-store.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { type FileStore, startFileStore } from "./stores/start-file-store.ts";
 import { createWorkloadStore } from "./workloads/create-workload-store.ts";
@@ -30,6 +31,8 @@ export interface ConnectedConfig {
   readonly store: ConfigStore;
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
+  /** The cluster's part of it. */
+  readonly cluster: KubernetesStore | undefined;
   readonly registry: AggregateRegistry;
   /** Endpoints that Kubernetes names, of pods that it has not shown yet. */
   readonly endpointsWithoutPod: () => number;
@@ -105,6 +108,7 @@ export async function connectConfig(
     store,
     files,
     memory,
+    cluster: cluster?.store,
     registry,
     endpointsWithoutPod: () => kubernetes?.endpointsWithoutPod() ?? 0,
     workloads,

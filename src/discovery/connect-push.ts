@@ -31,6 +31,8 @@ export interface PushParts {
   readonly mesh: MeshFile;
   readonly keys: KeyStore;
   readonly metrics: DiscoveryMetrics;
+  /** A snapshot was made. */
+  readonly onPush: () => void;
   readonly connections: () => ReturnType<Connections["all"]>;
   readonly opened: CloseStack;
 }
@@ -49,7 +51,10 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
       return createPushSnapshot(previous === undefined ? input : { ...input, previous });
     },
     clients: parts.connections,
-    onPush: (changes) => problems.note(changes),
+    onPush: (changes) => {
+      problems.note(changes);
+      parts.onPush();
+    },
     metrics: metrics.push,
     log: options.log.scope("ads"),
   });

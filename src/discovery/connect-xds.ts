@@ -18,7 +18,7 @@ import { ListenError } from "../net/listen/listen-error.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import { decodeNode } from "../xds/node.ts";
 import { createAdmission } from "./ads/admission.ts";
-import type { DebugPage } from "./ads/ads-context.ts";
+import type { AdsContext, DebugPage } from "./ads/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
 import type { ConnectedCa } from "./connect-ca.ts";
 import type { CredentialSource } from "./credentials/create-credential-source.ts";
@@ -29,6 +29,7 @@ import type { WorkloadStreams } from "./workloads/start-workload-controller.ts";
 interface XdsParts {
   readonly workloads: WorkloadStreams;
   readonly credentials: Pick<CredentialSource, "open">;
+  readonly onRefused: AdsContext["onRefused"];
   readonly ca: ConnectedCa;
   readonly snapshot: () => PushSnapshot;
   readonly isReady: () => boolean;
@@ -77,6 +78,7 @@ export function connectXds(
     debugPage: parts.debugPage,
     workloads: parts.workloads,
     credentials: parts.credentials,
+    onRefused: parts.onRefused,
     identityLimits: {
       ...(limits.maxStreamsPerIdentity !== undefined && { maxStreams: limits.maxStreamsPerIdentity }),
       ...(limits.maxNamesPerIdentity !== undefined && { maxNames: limits.maxNamesPerIdentity }),

@@ -17,6 +17,7 @@ import { connectCluster, connectMeshMaps, connectRemoteClusters } from "./connec
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectCredentials } from "./connect-credentials.ts";
 import { connectPush } from "./connect-push.ts";
+import { type ConnectedStatus, connectStatus } from "./connect-status.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
 import { type BasePagesOptions, createBasePages, pagesOf, servePages } from "./http/base-pages.ts";
 import { type ConfigApiOptions, createConfigApi } from "./http/config-api.ts";
@@ -108,29 +109,36 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   await Promise.race([keys.tried(FIRST_KEYS_MS), ...(options.signal ? [untilAborted(options.signal)] : [])]);
   options.signal?.throwIfAborted();
 
-  const xds: { service?: AdsService } = {};
+  const xds: { service?: AdsService; status?: ConnectedStatus | undefined } = {};
   const pusher = connectPush(options, {
     config: connected,
     mesh,
     keys,
     metrics,
+    onPush: () => xds.status?.pushed(),
     connections: () => xds.service?.connections.all() ?? [],
     opened,
   });
   // Running agents learn of new trust anchors by push alone.
   if (options.ca?.allowsSeveralRoots)
     opened.defer(ca.authority.onChange(() => pusher.trigger("global", FORCED_CHANGES)));
+  const credentials = connectCredentials(read, connected, metrics, opened);
   const { service, source } = connectXds(options, {
     ca,
     snapshot: () => pusher.snapshot,
     isReady: () => notReady === "",
     debugPage: createDebugPage(() => debug),
     workloads: connected.workloads,
-    credentials: connectCredentials(read, connected, metrics, opened),
+    credentials,
+    onRefused: (...refusal) => xds.status?.refused(...refusal),
     metrics,
     log,
   });
   xds.service = service;
+  if (connected.cluster !== undefined) {
+    const snapshot = () => pusher.snapshot;
+    xds.status = connectStatus(read, { rules: connected.cluster, credentials, snapshot, opened });
+  }
   metrics.setMeshSource(() => meshFigures(pusher.snapshot, connected, service.connections.all(), source));
   metrics.setCacheSource(source.cache.counts);
   metrics.setSources(connected.sources);

@@ -141,6 +141,8 @@ export interface RemoteClusterSettings {
 
 /** How the API server of a cluster is found. */
 export interface KubernetesSettings {
+  /** `PILOT_ENABLE_STATUS`: what is found in rule objects is written to their status, and as Events. */
+  readonly writesStatus?: boolean;
   readonly identity?: ClusterIdentitySettings;
   readonly remote?: RemoteClusterSettings;
   /** Empty: the pod's own cluster, else what KUBECONFIG and the home folder have. */

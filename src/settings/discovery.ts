@@ -32,6 +32,7 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
           kubernetes: {
             kubeconfig,
             environment,
+            writesStatus: env.bool("PILOT_ENABLE_STATUS"),
             identity: { ...readClusterIdentity(env), nodeAccounts: readNodeAccounts(env, log) },
             remote: {
               secretNamespace: flags.string("clusterRegistriesNamespace") || flags.string("namespace"),

@@ -266,6 +266,14 @@ export const ENVIRONMENT = [
     "ConfigMap with the mesh's roots in every namespace.",
   ),
   row(
+    "PILOT_ENABLE_STATUS",
+    "bool",
+    false,
+    SINCE_20,
+    "discovery",
+    "What is found in rule objects of the cluster is written to their status, and as Events.",
+  ),
+  row(
     "CA_TRUSTED_NODE_ACCOUNTS",
     "string",
     "",

@@ -5,8 +5,10 @@ import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts"
 import type { Node } from "../../protobuf/wire/discovery.ts";
 import type { NameList } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
+import type { XdsType } from "../../xds/xds-types.ts";
 import type { CredentialSource } from "../credentials/create-credential-source.ts";
 import type { WorkloadStreams } from "../workloads/start-workload-controller.ts";
+import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { IdentityBudgets } from "./identity-budgets.ts";
 import type { AdsMetrics } from "./metrics.ts";
@@ -29,6 +31,8 @@ export interface AdsContext {
   readonly toNameList: (names: readonly string[]) => NameList;
   readonly debugPage: DebugPage;
   readonly workloads?: WorkloadStreams | undefined;
+  /** A client refused what it was sent, in its words. */
+  readonly onRefused?: ((connection: Connection, type: XdsType, message: string) => void) | undefined;
   readonly credentials?: Pick<CredentialSource, "open"> | undefined;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;

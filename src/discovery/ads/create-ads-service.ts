@@ -8,7 +8,7 @@ import { createNameLists } from "../../xds/name-list.ts";
 import type { ResourceSource } from "../../xds/resource-source.ts";
 import type { CredentialSource } from "../credentials/create-credential-source.ts";
 import type { WorkloadStreams } from "../workloads/start-workload-controller.ts";
-import type { AdsSettings, DebugPage } from "./ads-context.ts";
+import type { AdsContext, AdsSettings, DebugPage } from "./ads-context.ts";
 import { type Connections, createConnections } from "./connections.ts";
 import { createIdentityBudgets, DEFAULT_IDENTITY_LIMITS, type IdentityLimits } from "./identity-budgets.ts";
 import type { AdsMetrics } from "./metrics.ts";
@@ -26,6 +26,7 @@ export interface AdsServiceOptions {
   readonly workloads?: WorkloadStreams | undefined;
   /** Stored certificates and keys; without it none are sent. */
   readonly credentials?: Pick<CredentialSource, "open"> | undefined;
+  readonly onRefused?: AdsContext["onRefused"];
   readonly identityLimits?: Partial<IdentityLimits>;
   readonly settings: AdsSettings;
   readonly metrics: AdsMetrics;

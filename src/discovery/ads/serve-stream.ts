@@ -198,6 +198,7 @@ function take(
   if (decision.event === "nacked" || (decision.event === "subscribed" && errorDetail !== undefined)) {
     const error = errorDetail?.message ?? "";
     context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error });
+    context.onRefused?.(connection, type, error);
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
   return undefined;

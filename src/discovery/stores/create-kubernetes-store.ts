@@ -12,6 +12,17 @@ export interface KubernetesRule {
   /** Undefined for an object with errors, which is reported. */
   readonly object: AnyConfigObject | undefined;
   readonly problems: readonly DocumentProblem[];
+  /** Absent for objects that no API server gave. */
+  readonly origin?: RuleOrigin | undefined;
+}
+
+/** Where an object is and what the API server says of it, for whoever writes its status. */
+export interface RuleOrigin {
+  readonly resource: { readonly group: string; readonly version: string; readonly plural: string };
+  readonly uid: string;
+  readonly generation: number;
+  readonly resourceVersion: string;
+  readonly status: unknown;
 }
 
 /** Rule objects of a cluster. Fed by whoever watches the API server; knows nothing of it. */
@@ -22,10 +33,14 @@ export interface KubernetesStore extends ConfigStore {
   commit(): void;
   /** Namespaces may be looked at otherwise than before. */
   namespacesChanged(): void;
+  /** Of namespaces that are looked at, objects with errors included. */
+  rules(): readonly KubernetesRule[];
+  /** Called after each commit of something that was set, be it that no rule says anything else than before. */
+  subscribeRules(listener: () => void): () => void;
 }
 
 /** An object as the API server gives it; undefined for kinds that are not rules. What only the server needs is not held in memory. */
-export function decodeRule(document: unknown): KubernetesRule | undefined {
+export function decodeRule(document: unknown, resource?: RuleOrigin["resource"]): KubernetesRule | undefined {
   const { object, ref, ignoredKind, problems } = decodeObject(withoutBookkeeping(document), {
     defaultNamespace: "default",
   });
@@ -33,6 +48,7 @@ export function decodeRule(document: unknown): KubernetesRule | undefined {
   return {
     ref,
     object,
+    origin: resource && originOf(document, resource),
     problems: problems.map(({ path, message, severity }) => ({
       file: "kubernetes",
       line: 1,
@@ -53,6 +69,8 @@ export function createKubernetesStore(isDiscovered: (namespace: string) => boole
   const dirty = new Map<string, ObjectRef>();
   let areNamespacesDirty = false;
   const shown = ({ ref, object }: KubernetesRule) => (isDiscovered(ref.namespace) ? object : undefined);
+  const listeners = new Set<() => void>();
+  const shownRules = () => [...rules.values()].filter(({ ref }) => isDiscovered(ref.namespace));
   return {
     get snapshot() {
       return publisher.snapshot;
@@ -67,6 +85,12 @@ export function createKubernetesStore(isDiscovered: (namespace: string) => boole
       // What cannot be used leaves in force what was there before, as everywhere.
       else rules.set(key, { ...rule, object: rule.object ?? before?.object });
       if (rule !== undefined && rule.problems.length > 0) faulty.add(key);
+    },
+    rules: shownRules,
+    subscribeRules: (listener) => {
+      const entry = () => listener();
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
     },
     namespacesChanged: () => {
       areNamespacesDirty = true;
@@ -85,13 +109,35 @@ export function createKubernetesStore(isDiscovered: (namespace: string) => boole
         return rule !== undefined && isDiscovered(rule.ref.namespace) ? rule.problems : [];
       });
       publisher.apply(patches, problems);
+      for (const listener of [...listeners]) listener();
     },
   };
 }
 
-/** Who set which field is of no use here, and often larger than the object. */
+function originOf(document: unknown, resource: RuleOrigin["resource"]): RuleOrigin {
+  const { metadata = {}, status } = document as {
+    readonly metadata?: Readonly<Record<string, unknown>>;
+    readonly status?: unknown;
+  };
+  const { uid, generation, resourceVersion } = metadata;
+  return {
+    resource,
+    uid: String(uid ?? ""),
+    generation: Number(generation ?? 0),
+    resourceVersion: String(resourceVersion ?? ""),
+    status,
+  };
+}
+
+/** Who set which field is of no use here, and often larger than the object. Nor is the status, of entries of workloads aside, a rule. */
 function withoutBookkeeping(document: unknown): unknown {
-  const { metadata, ...rest } = document as { readonly metadata?: Readonly<Record<string, unknown>> };
+  const { metadata, ...all } = document as {
+    readonly metadata?: Readonly<Record<string, unknown>>;
+    readonly kind?: unknown;
+    readonly status?: unknown;
+  };
+  const { status, ...spec } = all;
+  const rest = all.kind === "WorkloadEntry" && status !== undefined ? all : spec;
   if (metadata === undefined) return document;
   const { managedFields: _managed, annotations, ...kept } = metadata;
   const { "kubectl.kubernetes.io/last-applied-configuration": _applied, ...own } = (annotations ?? {}) as Record<

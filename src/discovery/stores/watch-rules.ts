@@ -58,10 +58,12 @@ export function watchRules(options: WatchRulesOptions): RuleWatch {
     const { kind, group, version, plural } = served;
     const keys = new Set<string>();
     const ended = { isEnded: false };
+    const resource = { group, version, plural };
     const watch = source.watch<KubernetesRule>({
-      resource: { group, version, plural },
+      resource,
       // Objects of a list do not say what they are.
-      reduce: (object) => decodeRule({ ...object, apiVersion: `${group}/${version}`, kind }),
+      reduce: (object) =>
+        decodeRule({ ...object, apiVersion: `${group}/${version}`, kind }, { group, version, plural }),
       onChange: (key, after) => {
         const own = `${kind}/${key}`;
         if (ended.isEnded) return;
