@@ -98,9 +98,15 @@ export function createConnection(access: ClusterAccess, keepalive: KeepaliveOpti
     if (current?.key === key && current.http2.isUsable()) return current;
     if (!protocols.includes("h2") || !isTls) return open(options);
     if (opening?.key !== key) {
-      const result = open(options).finally(() => {
-        if (opening?.key === key) opening = undefined;
-      });
+      const result = open(options)
+        .catch((failure: unknown) => {
+          // The server may have a certificate of a CA that the file has by now.
+          roots?.expire();
+          throw failure;
+        })
+        .finally(() => {
+          if (opening?.key === key) opening = undefined;
+        });
       opening = { key, result };
     }
     const opened = await opening.result;

@@ -10,6 +10,7 @@ import type { ClusterApi } from "../cluster/cluster-api.ts";
 import type { KindFreshness, KubernetesSource } from "../kubernetes-source.ts";
 import type { KubernetesRegistry } from "../registries/kubernetes/create-kubernetes-registry.ts";
 import { startKubernetesSource } from "../start-kubernetes-source.ts";
+import { untilSynced } from "../until-synced.ts";
 import {
   REMOTE_SECRETS,
   type RemoteSecret,
@@ -59,6 +60,9 @@ export interface RemoteClusters extends Handle {
   api(id: string): ClusterApi | undefined;
   all(): readonly ShownCluster[];
 }
+
+/** A mesh of one cluster need not allow the Secrets of others: a start is not held up for long. */
+const DENIED_MS = 2000;
 
 interface Followed {
   readonly wanted: WantedCluster;
@@ -162,8 +166,9 @@ export function startRemoteClusters(options: RemoteClustersOptions): RemoteClust
   mesh.subscribe(() => {
     for (const { cluster } of followed.values()) cluster?.meshChanged();
   });
-  const known = async () => {
-    await watch.synced;
+  const known = async (signal: AbortSignal) => {
+    const watches = [["Secrets of other clusters", watch]] as const;
+    await untilSynced({ watches, log, signal, needsSome: false, deniedMs: DENIED_MS });
     await updating;
     await Promise.all([...followed.values()].map(({ cluster }) => cluster?.synced));
   };
@@ -174,7 +179,13 @@ export function startRemoteClusters(options: RemoteClustersOptions): RemoteClust
     },
     settle: async (signal?: AbortSignal) => {
       using limit = abortAfter(settings.timeoutMs || Number.POSITIVE_INFINITY, signal);
-      const isKnown = await Promise.race([known().then(() => true), untilAborted(limit.signal).then(() => false)]);
+      const isKnown = await Promise.race([
+        known(limit.signal).then(
+          () => true,
+          () => false,
+        ),
+        untilAborted(limit.signal).then(() => false),
+      ]);
       signal?.throwIfAborted();
       if (isKnown) return;
       const missing = [...followed].filter(([, { cluster }]) => cluster?.state === "syncing").map(([id]) => id);

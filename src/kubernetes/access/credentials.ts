@@ -63,7 +63,8 @@ export function createCredentials(
     expire() {
       plugin = undefined;
       for (const reader of [tokens, cert, key]) reader?.expire();
-      return exec !== undefined || (token !== undefined && "file" in token);
+      const files = [token, clientCertificate, clientKey].filter((each) => each !== undefined && "file" in each);
+      return exec !== undefined || files.length > 0;
     },
   };
 }

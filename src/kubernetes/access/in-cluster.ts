@@ -37,11 +37,14 @@ export interface FindAccessOptions {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly env: Readonly<NodeJS.ProcessEnv>;
+  /** Where pods have their account; that of Kubernetes when absent. */
+  readonly accountFolder?: string;
 }
 
 /** The named kubeconfig, else the pod's own cluster, else what KUBECONFIG and the home folder have. */
-export function findClusterAccess({ kubeconfig, context, env }: FindAccessOptions): Promise<ClusterAccess> {
+export function findClusterAccess(options: FindAccessOptions): Promise<ClusterAccess> {
+  const { kubeconfig, context, env, accountFolder } = options;
   if (kubeconfig !== undefined && kubeconfig !== "") return readKubeconfig({ paths: [kubeconfig], context });
-  if (context === undefined && isInCluster(env)) return readInCluster(env);
+  if (context === undefined && isInCluster(env, accountFolder)) return readInCluster(env, accountFolder);
   return readKubeconfig({ paths: kubeconfigPaths(env), context });
 }

@@ -36,7 +36,9 @@ export interface TokenOptions {
 }
 
 /** etcd and an API server with certificates, service accounts, tokens and RBAC of their own. No controllers and no nodes. */
-export interface Kubernetes extends Handle, Pick<ClusterFiles, "server" | "adminToken" | "kubeconfig" | "folder"> {
+export interface Kubernetes
+  extends Handle,
+    Pick<ClusterFiles, "server" | "ca" | "adminToken" | "kubeconfig" | "folder"> {
   readonly port: number;
   readonly caPem: string;
   readonly pids: { readonly etcd: number; readonly apiServer: number };
@@ -128,6 +130,7 @@ export async function startKubernetes(options: KubernetesOptions = {}): Promise<
     folder,
     port,
     server: files.server,
+    ca: files.ca,
     caPem: files.ca.pem,
     adminToken: files.adminToken,
     kubeconfig: files.kubeconfig,
