@@ -24,8 +24,19 @@ const LEFT_OUT: readonly string[] = [
   "concurrency",
 ];
 
+/** Most pods have the mesh's own: one object, whose text is made once. */
+const texts = new WeakMap<ProxyConfig, { readonly rules: ProxyConfigRules; readonly text: string }>();
+
 /** PROXY_CONFIG of a pod: compact JSON, fields in the order of their declaration. */
 export function cleanProxyConfigText(config: ProxyConfig, rules: ProxyConfigRules): string {
+  const known = texts.get(config);
+  if (known?.rules === rules) return known.text;
+  const text = buildText(config, rules);
+  texts.set(config, { rules, text });
+  return text;
+}
+
+function buildText(config: ProxyConfig, rules: ProxyConfigRules): string {
   const defaults = proxyConfigJson(defaultProxyConfig(rules));
   const shown = proxyConfigJson(config) as Readonly<Record<string, unknown>>;
   const fields: Record<string, unknown> = {};

@@ -18,8 +18,13 @@ function mergeMap(type: MemberType, original: Json, patch: Json): Json {
     throw new InjectError("merge", `$patch is ${JSON.stringify(directive)}, allowed are merge, replace, delete`);
   }
   const result = retained(original, patch);
-  for (const [key, value] of Object.entries(patch)) {
-    if (key.startsWith("$")) continue;
+  const directives: string[] = [];
+  for (const key of Object.keys(patch)) {
+    const value = patch[key];
+    if (key.startsWith("$")) {
+      directives.push(key);
+      continue;
+    }
     const before = result[key];
     const member = memberOf(type, key);
     if (value === null) delete result[key];
@@ -30,7 +35,8 @@ function mergeMap(type: MemberType, original: Json, patch: Json): Json {
     } else if (isObject(value) && isObject(before)) result[key] = mergeMap(typeOf(member), before, value);
     else result[key] = added(member?.type, value);
   }
-  for (const [key, value] of Object.entries(patch)) {
+  for (const key of directives) {
+    const value = patch[key];
     const list = /^\$deleteFromPrimitiveList\/(.+)$/.exec(key)?.[1];
     const before = list === undefined ? undefined : result[list];
     if (list !== undefined && Array.isArray(before) && Array.isArray(value))

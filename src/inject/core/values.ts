@@ -3,13 +3,18 @@ import { isObject, type Json } from "./json.ts";
 /** The values document of an installation, read by dotted paths. */
 export class Values {
   readonly root: Json;
+  /** Templates read the same few paths for every pod. */
+  readonly #read = new Map<string, unknown>();
+
   constructor(root: Json) {
     this.root = root;
   }
 
   get(path: string): unknown {
+    if (this.#read.has(path)) return this.#read.get(path);
     let value: unknown = this.root;
     for (const name of path.split(".")) value = isObject(value) ? value[name] : undefined;
+    this.#read.set(path, value);
     return value;
   }
 

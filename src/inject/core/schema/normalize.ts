@@ -1,7 +1,7 @@
 import { InjectError } from "../../inject-error.ts";
 import { isObject, type Json } from "../json.ts";
 import { canonicalQuantity } from "./quantity.ts";
-import { kubernetesType, type Member, type MemberType, type ScalarCode } from "./schema.ts";
+import { type KubernetesType, kubernetesType, type Member, type MemberType, type ScalarCode } from "./schema.ts";
 
 export interface NormalizeOptions {
   /** Members that the table does not know are left out, as in the reference; otherwise they stay. */
@@ -19,22 +19,30 @@ const KEEP: NormalizeOptions = { dropsUnknown: false, nullTimestamps: false };
 export function normalize(typeName: string, value: unknown, options: NormalizeOptions = KEEP, path = ""): Json {
   const given = value === null || value === undefined ? {} : value;
   if (!isObject(given)) throw wrongType(path, value, "an object");
-  const { members } = kubernetesType(typeName);
+  const type = kubernetesType(typeName);
   const result: Json = {};
-  for (const member of members.values()) {
-    if (member.isOptional && given[member.name] === undefined) continue;
-    const normalized = normalizeMember(
-      member,
-      given[member.name],
-      options,
-      path === "" ? member.name : `${path}.${member.name}`,
-    );
-    if (normalized !== undefined) result[member.name] = normalized;
+  for (const member of membersOf(type, given)) {
+    const { name } = member;
+    const normalized = normalizeMember(member, given[name], options, path === "" ? name : `${path}.${name}`);
+    if (normalized !== undefined) result[name] = normalized;
   }
   if (!options.dropsUnknown) {
-    for (const [name, unknown] of Object.entries(given)) if (!members.has(name)) result[name] = unknown;
+    for (const name of Object.keys(given)) if (!type.members.has(name)) result[name] = given[name];
   }
   return result;
+}
+
+/** What is printed of an object, in declaration order. Objects have few of their type's members: those that are absent cost nothing. */
+function membersOf({ members, required }: KubernetesType, given: Json): readonly Member[] {
+  const found = [...required];
+  let isOrdered = true;
+  for (const name of Object.keys(given)) {
+    const member = members.get(name);
+    if (!member?.isOptional || given[name] === undefined) continue;
+    isOrdered &&= found.length === 0 || (found.at(-1)?.index ?? 0) < member.index;
+    found.push(member);
+  }
+  return isOrdered ? found : found.sort((left, right) => left.index - right.index);
 }
 
 function normalizeMember(member: Member, value: unknown, options: NormalizeOptions, path: string): unknown {

@@ -1,6 +1,8 @@
 const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const QUANTITY = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/;
+/** Less than a thousand of a unit: as it should be already, and by far the most usual. */
+const CANONICAL = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTPE]i)?$/;
 /** The finest unit of a quantity is a nano. */
 const NANO_DIGITS = 9;
 
@@ -9,6 +11,7 @@ const NANO_DIGITS = 9;
  * likewise with Ki to Ei. Undefined for text that is not a quantity.
  */
 export function canonicalQuantity(text: string): string | undefined {
+  if (CANONICAL.test(text)) return text;
   const match = QUANTITY.exec(text);
   if (match === null) return undefined;
   const [, sign = "", digits = "", exponent, suffix = ""] = match;

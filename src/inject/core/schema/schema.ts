@@ -9,6 +9,8 @@ export type MemberType =
 
 export interface Member {
   readonly name: string;
+  /** Its place in the declaration. */
+  readonly index: number;
   readonly goName: string;
   readonly type: MemberType;
   /** Printed also when it is empty. */
@@ -22,6 +24,8 @@ export interface Member {
 export interface KubernetesType {
   readonly name: string;
   readonly members: ReadonlyMap<string, Member>;
+  /** Those that have a printed form also when they are not there. */
+  readonly required: readonly Member[];
 }
 
 let parsed: ReadonlyMap<string, KubernetesType> | undefined;
@@ -37,18 +41,24 @@ export function kubernetesType(name: string): KubernetesType {
 function parseTypes(text: string): ReadonlyMap<string, KubernetesType> {
   const types = new Map<string, KubernetesType>();
   for (const line of text.replaceAll("\n  ", " ").trim().split("\n")) {
-    const [name = "", ...members] = line.split(" ");
-    types.set(name, { name, members: new Map(members.map(parseMember).map((member) => [member.name, member])) });
+    const [name = "", ...texts] = line.split(" ");
+    const members = texts.map(parseMember);
+    types.set(name, {
+      name,
+      members: new Map(members.map((member) => [member.name, member])),
+      required: members.filter(({ isOptional }) => !isOptional),
+    });
   }
   return types;
 }
 
-function parseMember(text: string): Member {
+function parseMember(text: string, index: number): Member {
   const [, name = "", goName, type = "", always, , mergeKey] =
     /^(\w+)(?:=(\w+))?:([*[{\w]+)(!?)(@(\w*))?~?$/.exec(text) ?? [];
   const parsedType = parseType(type);
   return {
     name,
+    index,
     goName: goName ?? name.slice(0, 1).toUpperCase() + name.slice(1),
     type: parsedType,
     isAlwaysPrinted: always === "!",
