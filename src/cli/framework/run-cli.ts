@@ -43,9 +43,11 @@ export async function runCli(options: CliOptions): Promise<number> {
   } catch (thrown) {
     const message = errorMessage(thrown);
     printError(`Error: ${message}\n`);
-    if (thrown instanceof UnknownCommand) printError(`Run '${PROGRAM} --help' for usage.\n`);
-    log.logger.error(message);
-    return thrown instanceof UsageError ? thrown.exitCode : EXIT_ERROR;
+    if (thrown instanceof UnknownCommand) printError(`Run '${thrown.path} --help' for usage.\n`);
+    const exitCode = thrown instanceof UsageError ? thrown.exitCode : EXIT_ERROR;
+    // Commands that the reference's program has also log it, for collectors of its log.
+    if (exitCode === EXIT_ERROR) log.logger.error(message);
+    return exitCode;
   }
 }
 
@@ -58,7 +60,14 @@ class UsageError extends Error {
   }
 }
 
-class UnknownCommand extends Error {}
+class UnknownCommand extends UsageError {
+  /** The command that has none of this name. */
+  readonly path: string;
+  constructor(message: string, path: string, exitCode: number) {
+    super(message, exitCode);
+    this.path = path;
+  }
+}
 
 interface Located {
   readonly command: Command;
@@ -85,12 +94,14 @@ async function locate(options: CliOptions): Promise<Located> {
     const { word, rest } = findCommandWord(specs, located.words);
     const entry = subcommands.find((candidate) => candidate.name === word);
     if (entry === undefined) {
-      // Only the root refuses a word that names no command: below it, words may be arguments.
-      if (word !== undefined && located.command === ROOT) throw unknownCommand(word, subcommands);
+      // A command that runs itself may have arguments. Groups of the reference print their help, ours have exit codes of their own.
+      const { command } = located;
+      const refuses = command === ROOT || (command.run === undefined && command.usageExitCode !== undefined);
+      if (word !== undefined && refuses) throw unknownCommand(word, located);
       return located;
     }
-    const command = await entry.load();
-    located = { command, path: `${path} ${entry.name}`, subcommands: command.subcommands ?? [], words: rest };
+    const next = await entry.load();
+    located = { command: next, path: `${path} ${entry.name}`, subcommands: next.subcommands ?? [], words: rest };
   }
   return located;
 }
@@ -167,13 +178,14 @@ export function helpSubject(
   };
 }
 
-function unknownCommand(word: string, commands: readonly CommandEntry[]): UnknownCommand {
+function unknownCommand(word: string, { command, path, subcommands }: Located): UnknownCommand {
   const names = suggest(
     word,
-    commands.filter((entry) => entry.hidden !== true).map((entry) => entry.name),
+    subcommands.filter((entry) => entry.hidden !== true).map((entry) => entry.name),
   );
   const hint = names.length === 0 ? "" : `\n\nDid you mean this?\n${names.map((name) => `\t${name}\n`).join("")}`;
-  return new UnknownCommand(`unknown command ${quoteGo(word)} for "${PROGRAM}"${hint}`);
+  const message = `unknown command ${quoteGo(word)} for "${path}"${hint}`;
+  return new UnknownCommand(message, path, command.usageExitCode ?? EXIT_ERROR);
 }
 
 /** Names close to what was typed: at most two edits away, or starting with it. */

@@ -4,7 +4,7 @@ import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { readInputSync } from "../../files/read-file-sync.ts";
 import { exampleFile, MESH_SCHEMA, planObstacle, yamlFiles } from "../../mesh/index.ts";
 import type { Command } from "../framework/command.ts";
-import { FILE_FLAG, loadMeshFile } from "./target.ts";
+import { FILE_FLAG, type LoadedMeshFile, loadMeshFile } from "./target.ts";
 import { validateConfig } from "./validator.ts";
 
 const EXIT_INVALID = 1;
@@ -31,10 +31,20 @@ export const validateCommand: Command = {
   name: "validate",
   use: "validate",
   short: "Checks a mesh file and its Istio objects",
-  flags: [FILE_FLAG],
+  flags: [FILE_FLAG, { name: "output", short: "o", type: "string", default: "text", usage: "Format: text or json" }],
   async run({ flags, print, printError }) {
     const path = flags.string("file");
-    const { file, directory } = loadMeshFile(path);
+    const output = flags.string("output");
+    if (output !== "text" && output !== "json") {
+      throw new Error(`--output is ${JSON.stringify(output)}, allowed are text, json`);
+    }
+    const loaded = tryToLoad(path);
+    if ("problems" in loaded) {
+      if (output === "json") print(`${JSON.stringify({ valid: false, problems: loaded.problems }, null, 2)}\n`);
+      else for (const problem of loaded.problems) printError(`${problem}\n`);
+      return EXIT_INVALID;
+    }
+    const { file, directory } = loaded;
     const inline = file.config.flatMap(({ value, line }) =>
       validateConfig(JSON.stringify(value)).map(({ text }) => `${path}:${line}: ${text}`),
     );
@@ -45,9 +55,11 @@ export const validateCommand: Command = {
       ...inline,
       ...(folder === undefined ? [] : folderProblems(folder)),
     ];
-    for (const problem of problems) printError(`${problem}\n`);
+    if (output === "json") print(`${JSON.stringify({ valid: problems.length === 0, problems }, null, 2)}\n`);
+    else for (const problem of problems) printError(`${problem}\n`);
     if (problems.length > 0) return EXIT_INVALID;
-    print(`${path} is valid: ${file.services.length} services, ${file.config.length} Istio objects\n`);
+    if (output === "text")
+      print(`${path} is valid: ${file.services.length} services, ${file.config.length} Istio objects\n`);
     return 0;
   },
 };
@@ -62,6 +74,15 @@ export const schemaCommand: Command = {
     return 0;
   },
 };
+
+/** All problems of a file that cannot be understood, one text each. */
+function tryToLoad(path: string): LoadedMeshFile | { readonly problems: readonly string[] } {
+  try {
+    return loadMeshFile(path);
+  } catch (thrown) {
+    return { problems: errorMessage(thrown).split("\n") };
+  }
+}
 
 function folderProblems(folder: string): readonly string[] {
   const found = yamlFiles(folder);

@@ -1,6 +1,9 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+
 /** Every sub-command is loaded only when it runs. */
 export const command: Command = {
   name: "mesh",
@@ -12,6 +15,7 @@ authority, and for every workload of a small file its process, an agent and an E
 As root every workload gets a network namespace of its own, its traffic and DNS captured as in a pod. Without root nothing is captured:
 applications find the address of every service they call in their environment.`,
   flags: [],
+  usageExitCode: EXIT_USAGE,
   subcommands: [
     {
       name: "up",
@@ -22,6 +26,16 @@ applications find the address of every service they call in their environment.`,
       name: "down",
       short: "Ends a mesh and removes everything it made",
       load: async () => withPlainErrors((await import("./down.ts")).command),
+    },
+    {
+      name: "ls",
+      short: "Lists the meshes of this machine",
+      load: async () => withPlainErrors((await import("./ls.ts")).command),
+    },
+    {
+      name: "restart",
+      short: "Stops and starts processes of a running mesh",
+      load: async () => withPlainErrors((await import("./parts.ts")).restartCommand),
     },
     {
       name: "status",
@@ -82,14 +96,13 @@ applications find the address of every service they call in their environment.`,
   ],
 };
 
-const EXIT_FAILED = 1;
-
 /** What a user can mend is reported once and in plain words, without the log line that other commands add for collectors. */
 function withPlainErrors(command: Command): Command {
   const { run } = command;
   if (run === undefined) return command;
   return {
     ...command,
+    usageExitCode: EXIT_USAGE,
     run: async (context: CommandContext) => {
       try {
         return await run(context);

@@ -19,6 +19,26 @@ export const startCommand = partCommand("start", {
   long: `Starts ${WHAT} of a running mesh after mesh stop.`,
 });
 
+export const restartCommand: Command = {
+  name: "restart",
+  use: "restart part [part ...]",
+  short: "Stops and starts processes of a running mesh",
+  long: `Stops and starts ${WHAT} of a running mesh, one after the other; a workload's name alone means its application.`,
+  example: `  pilot-agent mesh restart web/app api/app`,
+  flags: TARGET_FLAGS,
+  checkArgs: (args) => (args.length > 0 ? undefined : `requires at least 1 arg(s), only received 0: ${WHAT}`),
+  async run(context) {
+    const state = runningState(targetFolder(context));
+    for (const word of context.args) {
+      const part = word.includes("/") || word === "control-plane" ? word : `${word}/app`;
+      await actOnPart(state, part, "stop");
+      const pid = await actOnPart(state, part, "start");
+      context.print(`${part} restarted${pid === undefined ? "" : ` (process ${pid})`}\n`);
+    }
+    return 0;
+  },
+};
+
 const DONE = { kill: "killed", stop: "stopped", start: "started" } as const;
 
 function partCommand(action: keyof typeof DONE, texts: Pick<Command, "short" | "long">): Command {

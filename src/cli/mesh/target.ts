@@ -101,7 +101,7 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
 }
 
 /** An unreadable file is reported when its mesh is meant; it does not hide the others. */
-function stateOf(path: string): ReturnType<typeof readState> | "unreadable" {
+export function stateOf(path: string): ReturnType<typeof readState> | "unreadable" {
   try {
     return readState(stateFolder(path).stateFile);
   } catch {
@@ -109,7 +109,7 @@ function stateOf(path: string): ReturnType<typeof readState> | "unreadable" {
   }
 }
 
-function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): string {
+export function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): string {
   const given = flags.string("state-dir");
   if (given !== "") return resolve(given);
   return stateHome({
