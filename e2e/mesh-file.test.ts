@@ -35,7 +35,7 @@ test("validate tells every mistake of the file, its objects and its folder, each
   writeFileSync(join(folder, "a.yaml"), "services:\n  web: {port: 0, command: x}\n  db: {}\n");
   expect(await mesh("validate", "-f", "a.yaml")).toMatchObject({
     code: 1,
-    stderr: "Error: a.yaml:2:9: services.web.port: is 0, allowed are 1 to 65535\n",
+    stderr: "a.yaml:2:9: services.web.port: is 0, allowed are 1 to 65535\n",
   });
   mkdirSync(join(folder, "rules"));
   const rule = "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: x}\nspec: {hosts: [a]}\n";
