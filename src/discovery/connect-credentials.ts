@@ -8,7 +8,7 @@ import type { StartDiscoveryOptions } from "./options.ts";
 
 /** Certificates and keys that gateways name: of files first, then of the cluster, then of the config API, as with rules. */
 export function connectCredentials(
-  { kubernetesSource, log }: StartDiscoveryOptions,
+  { kubernetesSource, clusterId: id = "Kubernetes", log }: StartDiscoveryOptions,
   { credentials: { files, memory } }: Pick<ConnectedConfig, "credentials">,
   metrics: Pick<DiscoveryMetrics, "credentialErrors">,
   opened: CloseStack,
@@ -16,6 +16,7 @@ export function connectCredentials(
   const api = kubernetesSource?.api;
   const cluster = kubernetesSource &&
     api && {
+      id,
       credentials: watchClusterCredentials(kubernetesSource, (key) => source.changed(key)),
       reviews: createAccessReviews({
         api,

@@ -148,6 +148,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     source,
     registry: connected.registry,
     store: connected.store,
+    credentialProblems: credentials.problems,
     push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,
     conflicts: () => resourceConflicts(service.connections.all(), source),

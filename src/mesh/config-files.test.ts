@@ -1,10 +1,12 @@
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -64,6 +66,14 @@ test("another folder takes the place of the first, and without one nothing stays
   expect([existsSync(join(rules, "a.yaml")), existsSync(join(others, "b.yaml"))]).toEqual([true, true]);
   expect(files.mirror(undefined)).toEqual([]);
   expect(existsSync(join(target, "30-rules"))).toBe(false);
+});
+
+test("a file that only its owner may read is copied for its owner alone", () => {
+  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  put("secret.yaml", "good");
+  chmodSync(join(rules, "secret.yaml"), 0o600);
+  files.mirror(rules);
+  expect(statSync(join(target, "30-rules", "secret.yaml")).mode & 0o777).toBe(0o600);
 });
 
 test("objects of a mesh file are checked without being written", () => {

@@ -92,7 +92,8 @@ function copyChecked(path: string, copy: string, validate: ConfigValidator): rea
   try {
     const text = readTextLimitedSync(path);
     const problems = validate(text).map((problem) => `${path}:${problem.line}:${problem.column}: ${problem.text}`);
-    if (problems.length === 0) writeConfigFile(copy, text);
+    // A Secret that only its owner may read stays so.
+    if (problems.length === 0) writeConfigFile(copy, text, statSync(path).mode & 0o644);
     return problems;
   } catch (thrown) {
     return [`${path}: ${errorMessage(thrown)}`];
@@ -103,9 +104,9 @@ function documents(objects: readonly unknown[]): string {
   return objects.map((object) => `---\n${JSON.stringify(object, null, 1)}\n`).join("");
 }
 
-export function writeConfigFile(path: string, text: string): void {
+export function writeConfigFile(path: string, text: string, mode = 0o644): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  replaceFileSync(path, text, { mode: 0o644 });
+  replaceFileSync(path, text, { mode });
 }
 
 /** What of a folder the control plane gets: no hidden files, and no folders that are called like files. */

@@ -27,8 +27,11 @@ test("a Secret of the rule folder reaches the gateways of its namespace, changes
   stream.send({ node: gatewayNode("edge"), typeUrl: SECRET_TYPE, resourceNames: names });
   expect(certificatesOf(await stream.next())).toEqual({ "kubernetes://a": first.cert });
   expect(server.log.text()).toContain("there is no Secret edge/late");
+  const status = async () => (await server.get("/debug/push_status")).text();
+  expect(await status()).toContain("kubernetes://late for namespace edge: there is no Secret edge/late");
   server.write("late.yaml", yaml(tlsSecret("edge", "late", first)));
   expect(certificatesOf(await stream.next())).toEqual({ "kubernetes://late": first.cert });
+  expect(await status()).not.toContain("kubernetes://late");
   server.write("gateway.yaml", yaml(tlsGateway("edge", 8443, { "a.example": "a" }), tlsSecret("edge", "a", second)));
   expect(certificatesOf(await stream.next())).toEqual({ "kubernetes://a": second.cert });
   server.write("late.yaml", yaml(tlsSecret("edge", "late", { cert: second.cert, key: first.key })));

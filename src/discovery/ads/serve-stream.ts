@@ -155,9 +155,10 @@ function credentialsOf(
 ): ConnectionOptions["openCredentials"] {
   const identity = "verified" in checked ? parseSpiffe(checked.verified) : undefined;
   const isRouter = node.type === "router";
+  const { clusterId } = node;
   return (view, onChange) => {
     const gateways = () => view().outbound.gateways?.gateways ?? [];
-    return source.open({ proxy: id, identity, isRouter, gateways }, onChange);
+    return source.open({ proxy: id, identity, isRouter, clusterId, gateways }, onChange);
   };
 }
 

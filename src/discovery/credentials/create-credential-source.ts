@@ -18,6 +18,8 @@ export interface CredentialClient {
   /** Proven; without it no credential is given. */
   readonly identity: WorkloadIdentity | undefined;
   readonly isRouter: boolean;
+  /** That it says it is in; empty where it does not say. */
+  readonly clusterId: string;
   /** Gateways that the proxy serves now. */
   gateways(): readonly ConfigObject<"Gateway">[];
 }
@@ -44,7 +46,9 @@ export interface CredentialSourceOptions {
   /** In this order: of two credentials with one name the earlier store's counts. */
   readonly first: readonly CredentialStore[];
   /** Asked between the two; absent without a cluster. */
-  readonly cluster?: { readonly credentials: ClusterCredentials; readonly reviews: AccessReviews } | undefined;
+  readonly cluster?:
+    | { readonly id: string; readonly credentials: ClusterCredentials; readonly reviews: AccessReviews }
+    | undefined;
   readonly last: readonly CredentialStore[];
   readonly errors: Counter;
   readonly log: Logger;
@@ -153,9 +157,14 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
       : toOutcome(resource, stored, true);
   };
   const outcomeOf = (open: OpenClient, resource: string): Outcome => {
-    const { identity, isRouter } = open.client;
+    const { identity, isRouter, clusterId } = open.client;
     if (identity === undefined)
       return { is: "problem", reason: "the proxy has no proven identity: it has to connect over TLS with a token" };
+    if (cluster !== undefined && clusterId !== "" && clusterId !== cluster.id)
+      return {
+        is: "problem",
+        reason: `the proxy is in cluster ${clusterId}: Secrets are those of cluster ${cluster.id}, for proxies in it`,
+      };
     const wanted = parseCredentialName(resource, identity.namespace);
     if (wanted.kind === "invalid") return { is: "absent" };
     if (wanted.kind === "unknown") return { is: "problem", reason: wanted.problem };

@@ -2,6 +2,7 @@ import type { CachingSource } from "../../envoy-config/index.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
+import type { CredentialProblem } from "../credentials/credential-problems.ts";
 import type { Conflicts } from "../mesh-figures.ts";
 import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
 import type { SourceFreshness } from "../source-freshness.ts";
@@ -13,6 +14,8 @@ export interface DebugContext {
   readonly source: CachingSource;
   readonly registry: Pick<AggregateRegistry, "services" | "endpoints" | "targets">;
   readonly store: ConfigStore;
+  /** Credentials that connected proxies ask for and do not get. */
+  readonly credentialProblems: () => readonly CredentialProblem[];
   /** Makes a new snapshot and pushes it. */
   readonly push: () => void;
   readonly pushes: () => number;

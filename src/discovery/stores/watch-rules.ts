@@ -62,8 +62,7 @@ export function watchRules(options: WatchRulesOptions): RuleWatch {
     const watch = source.watch<KubernetesRule>({
       resource,
       // Objects of a list do not say what they are.
-      reduce: (object) =>
-        decodeRule({ ...object, apiVersion: `${group}/${version}`, kind }, { group, version, plural }),
+      reduce: (object) => decodeRule({ ...object, apiVersion: `${group}/${version}`, kind }, resource),
       onChange: (key, after) => {
         const own = `${kind}/${key}`;
         if (ended.isEnded) return;

@@ -51,7 +51,13 @@ export function configDump(context: DebugContext, call: Pick<HttpRequest, "query
         routeConfig: message,
       })),
     }),
-    dump("Secrets"),
+    // Names and versions alone: what they hold is for the proxy.
+    dump("Secrets", {
+      dynamicActiveSecrets: (connection.sent("SDS")?.resources ?? []).map(({ name, version }) => ({
+        name,
+        versionInfo: version,
+      })),
+    }),
     dump("Ecds"),
   ]);
 }

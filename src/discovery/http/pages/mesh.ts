@@ -62,7 +62,11 @@ export function pushStatus(context: DebugContext): TextAnswer {
     pushes: context.pushes(),
     proxies: context.connections.all().length,
     services: services.length,
-    problems: [...context.store.snapshot.problems.map(describeDocumentProblem), ...ruleProblems(context)],
+    problems: [
+      ...context.store.snapshot.problems.map(describeDocumentProblem),
+      ...ruleProblems(context),
+      ...credentialProblems(context),
+    ],
   });
 }
 
@@ -122,6 +126,14 @@ function showRule(object: AnyConfigObject, merged: readonly AnyConfigObject[], d
       Extra: null,
     },
   };
+}
+
+/** What gateways lack to serve all their hosts. */
+function credentialProblems(context: DebugContext): readonly string[] {
+  return context.credentialProblems().map(({ resource, namespace, reason, gateways }) => {
+    const whose = gateways.map((gateway) => `${gateway.kind} ${gateway.namespace}/${gateway.name}`).join(", ");
+    return `error: ${resource} for namespace ${namespace}: ${reason}${whose === "" ? "" : ` (${whose})`}`;
+  });
 }
 
 /** Objects that are good by themselves and collide with others. */
