@@ -92,7 +92,8 @@ export function connectStatus(options: StartDiscoveryOptions, parts: StatusParts
   return {
     pushed: look.trigger,
     refused: (connection, type, message) => {
-      const text = `${connection.id} refused ${type}: ${message}`;
+      // Not the stream: the same proxy that comes back says the same.
+      const text = `${connection.node.id} refused ${type}: ${message}`;
       const pod = podOf(connection);
       if (pod !== undefined) events.warn(pod, "ConfigurationRefused", text);
       for (const object of refusedObjects(connection.view(), message)) {

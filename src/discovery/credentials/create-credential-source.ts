@@ -1,13 +1,12 @@
 import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
-import { encodeResource } from "../../envoy-config/index.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { WorkloadIdentity } from "../../mesh-model/workload-identity.ts";
 import { createResourceSet } from "../../xds/resource-set.ts";
 import type { EncodedResource, ResourceSet } from "../../xds/resource-source.ts";
 import { type CredentialName, parseCredentialName, ROOTS_SUFFIX } from "./core/credential-name.ts";
-import { type CredentialReading, readKeyPair, readRoots } from "./core/read-credential.ts";
 import type { AccessReviews } from "./create-access-reviews.ts";
+import { createCredentialEncoder } from "./create-credential-encoder.ts";
 import type { CredentialStore, StoredCredential } from "./create-credential-table.ts";
 import { type CredentialProblem, mergeProblems } from "./credential-problems.ts";
 import type { ClusterCredentials, UsedCredentials } from "./watch-cluster-credentials.ts";
@@ -96,21 +95,10 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
   const changed = (key: string | undefined) =>
     wake(key === undefined ? clients : [...clients].filter(({ inputs }) => inputs.has(key)));
 
-  const readings = new WeakMap<StoredCredential, Map<string, CredentialReading>>();
-  const encoded = new WeakMap<StoredCredential, Map<string, EncodedResource>>();
+  const toResource = createCredentialEncoder(now);
   const toOutcome = (resource: string, stored: StoredCredential, isRoots: boolean): Outcome => {
-    const known = readings.get(stored) ?? new Map<string, CredentialReading>();
-    readings.set(stored, known);
-    const form = isRoots ? "roots" : "pair";
-    const reading = known.get(form) ?? readStored(stored, isRoots, now());
-    known.set(form, reading);
-    if ("problem" in reading) return { is: "problem", reason: reading.problem };
-    const made = encoded.get(stored) ?? new Map<string, EncodedResource>();
-    encoded.set(stored, made);
-    const type = "envoy.extensions.transport_sockets.tls.v3.Secret";
-    const bytes = made.get(resource) ?? encodeResource(type, resource, { name: resource, ...reading.message });
-    made.set(resource, bytes);
-    return { is: "resource", resource: bytes, warning: reading.warning };
+    const made = toResource(resource, stored, isRoots);
+    return "problem" in made ? { is: "problem", reason: made.problem } : { is: "resource", ...made };
   };
 
   const useOf = (open: OpenClient, key: string, begin: () => UsedCredentials): UsedCredentials => {
@@ -270,15 +258,4 @@ function routersAlone(isRouter: boolean) {
   return isRouter
     ? ({ state: "allowed" } as const)
     : ({ state: "denied", reason: "without a cluster only gateways (router) get Secrets" } as const);
-}
-
-/** Without a pair of its own a Secret may be one of roots alone, named as it is. */
-function readStored(stored: StoredCredential, isRoots: boolean, now: number): CredentialReading {
-  const data = stored.reveal();
-  if (isRoots) return readRoots(data, now);
-  const pair = readKeyPair(data, now);
-  const hasPair = ["cert", "key", "tls.crt", "tls.key"].some((key) => data[key] !== undefined);
-  if (!("problem" in pair) || hasPair) return pair;
-  const roots = readRoots(data, now);
-  return "problem" in roots ? pair : roots;
 }

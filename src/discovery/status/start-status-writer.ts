@@ -50,7 +50,7 @@ export function startStatusWriter(options: StatusWriterOptions): StatusWriter {
     } catch (thrown) {
       // What is newer, or gone, comes with the watch.
       const code = errorCode(thrown);
-      if (code === "conflict" || (code === "not-found" && !isStopped)) return;
+      if (code === "conflict" || code === "not-found") return;
       const failures = (refused.get(resource.plural)?.failures ?? 0) + 1;
       refused.set(resource.plural, { failures, until: performance.now() + backoffDelayMs(RETRY, failures) });
       if (failures === 1 || failures % 10 === 0)
