@@ -101,7 +101,9 @@ function agentEntries(sbom: string, withoutCodeCache: boolean) {
   const own = ["package.json", "LICENSE", "THIRD-PARTY-NOTICES"].map((name) =>
     file(`${HOME}/${name}`, readFileSync(join(ROOT, name))),
   );
-  const wanted = (path: string) => !path.startsWith("types/") && !(withoutCodeCache && path.endsWith(".cache"));
+  // The record of what dist/ was built from names this checkout's folder.
+  const isUseless = (path: string) => path.startsWith("types/") || path === "build-inputs.sha256";
+  const wanted = (path: string) => !isUseless(path) && !(withoutCodeCache && path.endsWith(".cache"));
   return [
     ...own,
     ...folderEntries(join(ROOT, "bin"), `${HOME}/bin`, () => true).map((entry) => ({ ...entry, mode: 0o755 })),

@@ -1,4 +1,6 @@
+import { expect, test } from "vitest";
 import { startMeshCluster } from "../support/cluster/start-mesh-cluster.ts";
+import { leftOvers } from "../support/kubernetes/node/start-world.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 import { testFaults } from "./faults.ts";
 import { testPods } from "./pods.ts";
@@ -15,3 +17,9 @@ const place = sharedPlace(
 testPods(place);
 testTraffic(place);
 testFaults(place);
+
+test("a cluster that is stopped leaves no link, route, control group or mount on the machine", async () => {
+  expect(await leftOvers()).not.toEqual([]);
+  await place().stop();
+  expect(await leftOvers()).toEqual([]);
+});

@@ -97,8 +97,8 @@ async function install(cluster: Cluster): Promise<void> {
   const small = "resources.requests.cpu=10m,resources.requests.memory=64Mi";
   const values = {
     base: [],
-    istiod: ["global.tag=test", "global.imagePullPolicy=Never", "global.proxy.resources.requests.cpu=10m", small],
-    gateway: ["imagePullPolicy=Never", "autoscaling.enabled=false", small],
+    istiod: ["global.tag=test", "global.proxy.resources.requests.cpu=10m", small],
+    gateway: ["autoscaling.enabled=false", small],
   };
   await cluster.apply([namespaceObject(SYSTEM)]);
   for (const [chart, release] of RELEASES) {

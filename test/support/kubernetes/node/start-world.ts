@@ -79,6 +79,20 @@ export async function removeWorld(): Promise<void> {
   });
 }
 
+/** What of a node this machine has: none of it once it is stopped. */
+export async function leftOvers(): Promise<string[]> {
+  const { link, node } = NETWORK;
+  const links = (await runProgram("ip", ["-oneline", "link"])).stdout.split("\n").filter((line) => line.includes(link));
+  const routes = (await runProgram("ip", ["route"])).stdout.split("\n").filter((line) => line.includes(node));
+  const groups = hierarchies()
+    .map((hierarchy) => join(hierarchy, CGROUP))
+    .filter((group) => existsSync(group));
+  const mounts = readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .filter((line) => /containerd|kubelet/.test(line));
+  return [...links, ...routes, ...groups, ...mounts];
+}
+
 function removeGroups(group: string): void {
   if (!existsSync(group)) return;
   for (const entry of readdirSync(group, { withFileTypes: true }))
