@@ -168,6 +168,21 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     expect(starts() - startsBefore).toBe(part === "app" ? 0 : 1);
   });
 
+  test("restart gives an application a new process; ls shows the mesh as running", async () => {
+    const appPid = async () => {
+      const { workloads } = await mesh.status();
+      const app = workloads.find(({ name }) => name === "catalogue-v1")?.app;
+      return app?.phase === "running" ? app.pid : undefined;
+    };
+    const before = await appPid();
+    expect(await mesh.cli("restart", "catalogue-v1")).toMatchObject({
+      code: 0,
+      stdout: "catalogue-v1/app restarted\n",
+    });
+    await until(async () => ([undefined, before].includes(await appPid()) ? "not back" : undefined));
+    expect((await mesh.cli("ls")).stdout).toMatch(/^\S+ +running +\d+ +20/m);
+  });
+
   test("status is a table with an exit code", async () => {
     let table = "";
     // The kills before may still show, in a workload that called the one killed as well.

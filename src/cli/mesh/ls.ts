@@ -19,7 +19,7 @@ export const command: Command = {
 removes what it left, and the next mesh up of that name does so as well. Meshes of other users are in folders of their own (--state-dir).`,
   flags: [
     { name: "output", short: "o", type: "string", default: "table", usage: "Format: table or json" },
-    ...TARGET_FLAGS.filter(({ name }) => name === "state-dir"),
+    ...TARGET_FLAGS,
   ],
   checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
   async run(context) {
@@ -28,7 +28,9 @@ removes what it left, and the next mesh up of that name does so as well. Meshes 
       throw new Error(`--output is ${JSON.stringify(output)}, allowed are table, json`);
     }
     const home = homeOf(context);
-    const rows = knownMeshes(home).map((name) => toRow(name, join(home, name)));
+    const only = context.flags.string("name");
+    const names = knownMeshes(home).filter((name) => only === "" || name === only);
+    const rows = names.map((name) => toRow(name, join(home, name)));
     if (output === "json") context.print(`${JSON.stringify(rows, null, 2)}\n`);
     else if (rows.length === 0) context.print(`no mesh in ${home}; pilot-agent mesh up starts one\n`);
     else {
