@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
+import { tlsSecret } from "../test/support/discovery/gateway.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
 import type { Echo, HttpRequest, HttpResult } from "../test/support/discovery/workload.ts";
@@ -29,6 +30,11 @@ const gateway = ruleObject(NETWORKING, "Gateway", "edge", {
       port: { number: 8443, name: "passthrough", protocol: "TLS" },
       hosts: ["secure.example"],
       tls: { mode: "PASSTHROUGH" },
+    },
+    {
+      port: { number: 8444, name: "stored", protocol: "HTTPS" },
+      hosts: ["web.example"],
+      tls: { mode: "SIMPLE", credentialName: "stored" },
     },
     { port: { number: 9000, name: "tcp", protocol: "TCP" }, hosts: ["*"] },
   ],
@@ -81,7 +87,11 @@ const started = sharedPlace(
     const { server } = opensslCertificates();
     const mesh = opened.add(
       await startDiscoveryMesh({
-        files: { "services.yaml": services, "rules.yaml": rules },
+        files: {
+          "services.yaml": services,
+          "rules.yaml": rules,
+          "secret.yaml": JSON.stringify(tlsSecret("default", "stored", server)),
+        },
         workloads: [
           { name: "client", address: "10.10.1.1", hasSidecar: false },
           {
@@ -137,6 +147,11 @@ test("hosts that no rule speaks of are not found, and what clients say of certif
 
 test("HTTPS is ended with the certificate of files", async () => {
   expect(echoOf(await call(overTls("web.example")))).toMatchObject({ name: "web", protocol: "HTTP/1.1" });
+});
+
+test("HTTPS is ended with a Secret of the rule folder, which the control plane sends through the agent", async () => {
+  const answer = echoOf(await call({ ...overTls("web.example"), port: 8444 }));
+  expect(answer).toMatchObject({ name: "web", protocol: "HTTP/1.1" });
 });
 
 test("a server name that no one serves gets no connection", async () => {
