@@ -1,5 +1,4 @@
 import type { CloseStack } from "../base/close-stack.ts";
-import { untilAborted } from "../base/wait.ts";
 import {
   type Authenticator,
   type Authority,
@@ -27,6 +26,7 @@ import type { StartDiscoveryOptions } from "./options.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { replicaName } from "./replica-name.ts";
 import { createFileTls } from "./serving-files.ts";
+import { untilSynced } from "./until-synced.ts";
 
 export interface ConnectedCa {
   readonly authority: Authority;
@@ -192,6 +192,7 @@ export async function authorizeNodes(
     clusterId = "Kubernetes",
     clusterAliases = new Map(),
     signal,
+    log,
   }: StartDiscoveryOptions,
   mesh: () => MeshSettings,
   opened: CloseStack,
@@ -200,8 +201,12 @@ export async function authorizeNodes(
   if (source === undefined || trusted.size === 0) return undefined;
   const { pods, watch } = watchNodePods(source);
   opened.defer(() => watch.stop());
-  await Promise.race([watch.synced, ...(signal ? [untilAborted(signal)] : [])]);
-  signal?.throwIfAborted();
+  await untilSynced({
+    watches: [["pods, for node authorization", watch]],
+    log: log.scope("kube"),
+    signal,
+    needsSome: false,
+  });
   return async ({ identities: [own = ""], pod = { name: "", uid: "" }, clusterId: named = "" }, wanted) => {
     const cluster = clusterAliases.get(named) ?? named;
     if (cluster !== "" && cluster !== clusterId) return `no node authorizer for cluster ${cluster}`;

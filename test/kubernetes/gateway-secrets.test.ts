@@ -149,6 +149,48 @@ test("an account gets Secrets from the moment it may list them, and a rotated on
   expect([denied.responses.length, other.responses.length]).toEqual([0, 1]);
 });
 
+test("a control plane that may not read the Secrets of a namespace says so, and sends them when it may", async () => {
+  const { kubernetes, ca } = place();
+  const pair = await ca.pair(["g.example"]);
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "plane", namespace: "istio-system" } };
+  await kubernetes.apply(manifests(account, tlsSecret("edge", "g", pair)));
+  const grant = async (
+    kind: "role" | "clusterrole",
+    name: string,
+    namespace: string | undefined,
+    resources: string,
+  ) => {
+    const scope = namespace === undefined ? [] : ["-n", namespace];
+    const verbs = "--verb=get,list,watch,create,update,patch";
+    await kubernetes.kubectl([...scope, "create", kind, name, verbs, `--resource=${resources}`]);
+    const binding = [...scope, "create", `${kind}binding`, name, `--${kind}=${name}`];
+    await kubernetes.kubectl([...binding, "--serviceaccount=istio-system:plane"]);
+  };
+  const reviews = "tokenreviews.authentication.k8s.io,subjectaccessreviews.authorization.k8s.io";
+  const core = "configmaps,namespaces,nodes,pods,services,leases.coordination.k8s.io,endpointslices.discovery.k8s.io";
+  const rules =
+    "customresourcedefinitions.apiextensions.k8s.io,gateways.networking.istio.io,virtualservices.networking.istio.io";
+  await grant("clusterrole", "plane", undefined, [reviews, core, rules].join(","));
+  await grant("role", "plane", "istio-system", "secrets");
+  using folder = temporaryFolder();
+  const token = await kubernetes.token({ namespace: "istio-system", account: "plane" });
+  folder.write("kubeconfig", kubernetes.kubeconfigFor({ token }));
+  await using server = await startDiscoveryServer({
+    kubernetes: { kubeconfig: folder.file("kubeconfig"), environment: {} },
+  });
+  await using stream = openSotw({
+    port: server.ports.secureGrpc,
+    token: await tokenOf("gateway"),
+    tls: { ca: server.discovery.rootPem },
+  });
+  stream.send({ node: gatewayNode("edge"), typeUrl: SECRET_TYPE, resourceNames: ["kubernetes://g"] });
+  await until(() =>
+    expect(server.log.text()).toMatch(/credential cannot be sent.*(list|watch) secrets in namespace edge/),
+  );
+  await grant("role", "plane", "edge", "secrets");
+  expect(certificatesOf(await stream.next())).toEqual({ "kubernetes://g": pair.cert });
+});
+
 test("roots come from ca.crt of the Secret, from a Secret of their own, and from a ConfigMap", async () => {
   const { kubernetes, server, ca } = place();
   const base64 = Buffer.from(ca.rootPem).toString("base64");

@@ -116,7 +116,7 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
     if (early !== undefined) return early;
     const { namespace } = wanted;
     const used = cluster && useOf(open, namespace, () => cluster.credentials.useNamespace(namespace));
-    if (used !== undefined && !used.isRead) return { is: "waiting" };
+    if (used !== undefined && !used.isRead) return unread(used);
     const found = used?.store.get(key) ?? last.map((store) => store.get(key)).find((stored) => stored !== undefined);
     return found ?? { is: "absent" };
   };
@@ -138,7 +138,7 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
       return { is: "problem", reason: `more than ${MAX_CONFIG_MAPS} ConfigMaps are asked for` };
     open.inputs.add(key);
     const used = useOf(open, use, () => cluster.credentials.useConfigMap(key));
-    if (!used.isRead) return { is: "waiting" };
+    if (!used.isRead) return unread(used);
     const stored = used.store.get(key);
     return stored === undefined
       ? { is: "problem", reason: `there is no ConfigMap ${key} with ca.crt or cacert` }
@@ -247,6 +247,11 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
 /** Of the rights of an account, among the inputs of an answer. */
 export function accountKey(namespace: string, account: string): string {
   return `account ${namespace}/${account}`;
+}
+
+/** An API server that refuses is not waited for in silence. */
+function unread({ problem }: UsedCredentials): Outcome {
+  return problem === undefined ? { is: "waiting" } : { is: "problem", reason: problem };
 }
 
 function isMapUse(use: string): boolean {

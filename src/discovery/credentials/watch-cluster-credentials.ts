@@ -16,6 +16,8 @@ export interface UsedCredentials {
   readonly store: CredentialStore;
   /** Before it nothing can be said about what there is. */
   readonly isRead: boolean;
+  /** Why it is not read. */
+  readonly problem: string | undefined;
   release(): void;
 }
 
@@ -24,10 +26,15 @@ interface Shared {
   readonly watch: ObjectWatch;
   isRead: boolean;
   users: number;
+  /** Tells of a watch that the API server refuses. */
+  readonly looking: NodeJS.Timeout;
 }
 
 /** Of no use here, and in most clusters most of what Secrets hold. */
 const NOT_CREDENTIALS = "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token";
+
+/** How often a watch that has not begun is looked at. */
+const LOOK_MS = 1000;
 
 /** `onChange`: the credential of this key is another than before; undefined: all of some namespace have been read. */
 export function watchClusterCredentials(
@@ -43,12 +50,19 @@ export function watchClusterCredentials(
       reduce: read,
       onChange: (key, after) => table.set(key, after),
     });
-    const started: Shared = { store: table, watch, isRead: false, users: 0 };
+    let told: string | undefined;
+    const looking = setInterval(() => {
+      const problem = problemOf(watch);
+      if (problem !== told) onChange(undefined);
+      told = problem;
+    }, LOOK_MS);
+    const started: Shared = { store: table, watch, isRead: false, users: 0, looking };
     table.subscribe((key) => {
       if (started.isRead) onChange(key);
     });
     void watch.synced.then(() => {
       started.isRead = true;
+      clearInterval(looking);
       onChange(undefined);
     });
     return started;
@@ -62,10 +76,14 @@ export function watchClusterCredentials(
       get isRead() {
         return found.isRead;
       },
+      get problem() {
+        return found.isRead ? undefined : problemOf(found.watch);
+      },
       release: () => {
         found.users -= 1;
         if (found.users > 0 || shared.get(key) !== found) return;
         shared.delete(key);
+        clearInterval(found.looking);
         const stopped = found.watch.stop().finally(() => stopping.delete(stopped));
         stopping.add(stopped);
       },
@@ -90,10 +108,15 @@ export function watchClusterCredentials(
         });
       }),
     stop: async () => {
+      for (const { looking } of shared.values()) clearInterval(looking);
       await Promise.all([...[...shared.values()].map(({ watch }) => watch.stop()), ...stopping]);
       shared.clear();
     },
   };
+}
+
+function problemOf(watch: ObjectWatch): string | undefined {
+  return watch.freshness?.().problem;
 }
 
 /** Undefined for what holds neither certificates nor keys: it takes no memory. */
