@@ -29,6 +29,8 @@ test("a cluster is away since its last proof when no kind is followed, and not w
 test("the age of a cluster is that of its oldest kind, and none before the first proof", () => {
   expect(ageSeconds({ kinds: [kind(), kind({ provedAt: NOW - 60_000 })] }, NOW)).toBe(60);
   expect(ageSeconds({ kinds: [kind({ provedAt: undefined })] }, NOW)).toBeUndefined();
+  // A clock that was set back.
+  expect(ageSeconds({ kinds: [kind({ provedAt: NOW + 5000 })] }, NOW)).toBe(0);
 });
 
 test.each([
