@@ -61,9 +61,9 @@ export function connectStatus(options: StartDiscoveryOptions, parts: StatusParts
       for (const { reason, message } of list) {
         if (before.has(message) || !(lease.isLeader || reason === "CredentialMissing")) continue;
         const { resource, uid } = rule.origin;
-        const { kind, namespace: place, name } = rule.ref;
+        const { kind, namespace: where, name } = rule.ref;
         const apiVersion = `${resource.group}/${resource.version}`;
-        events.warn({ apiVersion, kind, namespace: place, name, uid }, reason, message);
+        events.warn({ apiVersion, kind, namespace: where, name, uid }, reason, message);
       }
     }
     known = found;
@@ -97,10 +97,10 @@ export function connectStatus(options: StartDiscoveryOptions, parts: StatusParts
       const pod = podOf(connection);
       if (pod !== undefined) events.warn(pod, "ConfigurationRefused", text);
       for (const object of refusedObjects(connection.view(), message)) {
-        const { apiVersion, kind, namespace: place, name } = object;
+        const { apiVersion, kind, namespace: where, name } = object;
         const origin = rules.rules().find(({ ref }) => objectKey(ref) === objectKey(object))?.origin;
         if (origin === undefined) continue;
-        events.warn({ apiVersion, kind, namespace: place, name, uid: origin.uid }, "ConfigurationRefused", text);
+        events.warn({ apiVersion, kind, namespace: where, name, uid: origin.uid }, "ConfigurationRefused", text);
       }
     },
   };

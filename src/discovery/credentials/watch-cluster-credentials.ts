@@ -26,7 +26,7 @@ interface Shared {
   readonly watch: ObjectWatch;
   isRead: boolean;
   users: number;
-  /** Tells of a watch that the API server refuses. */
+  /** Looks for a watch that the API server refuses. */
   readonly looking: NodeJS.Timeout;
 }
 
@@ -50,11 +50,11 @@ export function watchClusterCredentials(
       reduce: read,
       onChange: (key, after) => table.set(key, after),
     });
-    let told: string | undefined;
+    let reported: string | undefined;
     const looking = setInterval(() => {
       const problem = problemOf(watch);
-      if (problem !== told) onChange(undefined);
-      told = problem;
+      if (problem !== reported) onChange(undefined);
+      reported = problem;
     }, LOOK_MS);
     const started: Shared = { store: table, watch, isRead: false, users: 0, looking };
     table.subscribe((key) => {

@@ -27,7 +27,7 @@ export interface ConfigStores {
   readonly store: ConfigStore;
   readonly files: ConfigStore | undefined;
   readonly memory: MemoryStore;
-  /** Secrets, which are no rules. */
+  /** Secrets, held apart from rules. */
   readonly credentials: CredentialStores;
 }
 

@@ -40,8 +40,8 @@ export function nextStatus(
     const { lastTransitionTime: time, lastProbeTime: _probed, ...rest } = before ?? {};
     const isSame = isDeepStrictEqual({ ...rest, observedGeneration: Number(rest.observedGeneration) }, condition);
     if (isSame && before !== undefined) return before;
-    const kept = before?.status === condition.status && typeof time === "string" ? time : undefined;
-    return { ...condition, lastTransitionTime: kept ?? now.toISOString().replace(/\.\d+Z$/, "Z") };
+    const unchangedTime = before?.status === condition.status && typeof time === "string" ? time : undefined;
+    return { ...condition, lastTransitionTime: unchangedTime ?? now.toISOString().replace(/\.\d+Z$/, "Z") };
   });
   const messages = findings.map(({ type, level }) => ({ type, level }));
   const before = Array.isArray(status.validationMessages) ? status.validationMessages : [];
