@@ -119,6 +119,19 @@ test("a cluster that is named and cannot be reached is an error that says so, wi
   expect(stderr).toMatch(/^Error: cannot list mutatingwebhookconfigurations.*127\.0\.0\.1:1/);
 });
 
+test("1.7 searches the namespaces of the values, each a template, after those of the pod", async () => {
+  const values =
+    "global:\n  podDNSSearchNamespaces: [global, '{{ valueOrDefault .DeploymentMeta.Namespace \"default\" }}.global']\n";
+  const path = file("in.yaml", deployment("", "      dnsConfig: {searches: [own]}\n"));
+  const { stdout, stderr } = await runWords({
+    words: ["kube-inject", "-f", path, "--valuesFile", file("values.yaml", values)],
+    commands: COMMANDS,
+    env: { PILOT_AGENT_GENERATION: "1.7" },
+  });
+  expect(stderr).toBe("");
+  expect(stdout).toMatch(/searches:\n *- own\n *- global\n *- default\.global\n/);
+});
+
 /** Nothing listens on port 1. */
 const KUBECONFIG = `apiVersion: v1
 kind: Config

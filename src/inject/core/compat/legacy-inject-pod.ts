@@ -20,6 +20,7 @@ import { STATUS_ANNOTATION, statusText } from "../pipeline/injection-status.ts";
 import { mergeMetrics } from "../pipeline/metrics-merge.ts";
 import { normalize } from "../schema/normalize.ts";
 import type { InjectionSettings } from "../settings.ts";
+import { renderSetting } from "../templates/text-template.ts";
 import { legacyProxyContainer } from "./legacy-proxy-container.ts";
 
 /** The record names the template by a hash; this shape has no text. */
@@ -27,7 +28,7 @@ const VERSION = createHash("sha256").update("pilot-agent sidecar 1.7").digest("h
 
 /** A pod as `kube-inject` of 1.7 made it: what is added comes after what is there, and nothing is merged. */
 export function legacyInjectPod(request: PodRequest, settings: InjectionSettings): Json {
-  const { proxyConfig, statusPort } = request;
+  const { statusPort } = request;
   const pod = normalize("PodTemplateSpec", request.pod);
   const context: TemplateContext = { ...settings, ...request, pod };
   const init = interceptionMode(context) === "NONE" ? [] : [initContainer(context)];
@@ -50,9 +51,7 @@ export function legacyInjectPod(request: PodRequest, settings: InjectionSettings
     volumes: [...asList(spec.volumes), ...added.volumes],
     imagePullSecrets: [...asList(spec.imagePullSecrets), ...asList(asObject(added).imagePullSecrets)],
     securityContext: { ...asObject(spec.securityContext), fsGroup: 1337 },
-    ...(proxyConfig.proxyMetadata?.ISTIO_META_DNS_CAPTURE && {
-      dnsConfig: { ...asObject(spec.dnsConfig), options: [{ name: "ndots", value: "4" }] },
-    }),
+    ...dnsConfig(context),
   });
   const labeled = withLabels(injected, {
     ...labelsOf(pod),
@@ -68,6 +67,20 @@ export function legacyInjectPod(request: PodRequest, settings: InjectionSettings
       [STATUS_ANNOTATION]: JSON.stringify({ version: VERSION, ...status }),
     }),
   );
+}
+
+const SEARCHES = "global.podDNSSearchNamespaces";
+
+/** Fewer dots where the agent answers names; else the searched namespaces of the values, each a template, after the pod's own. */
+function dnsConfig(context: TemplateContext): Json {
+  const given = asObject(asObject(context.pod.spec).dnsConfig);
+  if (context.proxyConfig.proxyMetadata?.ISTIO_META_DNS_CAPTURE) {
+    return { dnsConfig: { ...given, options: [{ name: "ndots", value: "4" }] } };
+  }
+  const searches = asList(context.values.get(SEARCHES)).map((source) =>
+    renderSetting(SEARCHES, String(source), context),
+  );
+  return searches.length === 0 ? {} : { dnsConfig: { ...given, searches: [...asList(given.searches), ...searches] } };
 }
 
 /** Probes of the applications, as the proxy's variable has them. */

@@ -32,6 +32,12 @@ export function textTemplate(
   };
 }
 
+/** A setting that is itself a template, rendered with what templates have. */
+export function renderSetting(name: string, source: string, context: TemplateContext): string {
+  const functions = injectionFunctions(context.env, context.proxyConfigRules);
+  return explained(name, () => parseTemplate("inject", source, { functions }).execute(templateData(context)));
+}
+
 function explained<T>(what: string, run: () => T): T {
   try {
     return run();
