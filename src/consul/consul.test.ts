@@ -58,7 +58,7 @@ describe("the client", () => {
     });
     const answer = await client.get("/v1/catalog/services", { index: 7, waitMs: 1000, signal });
     client.close();
-    expect(answer).toEqual({ body: {}, index: 42 });
+    expect(answer).toMatchObject({ body: {}, index: 42 });
     expect(seen).toEqual(["/v1/catalog/services?dc=dc2&ns=team&index=7&wait=1000ms secret"]);
   });
 

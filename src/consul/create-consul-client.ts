@@ -21,6 +21,8 @@ export interface ConsulAnswer {
   readonly body: unknown;
   /** 0 when the answer has none. */
   readonly index: number;
+  /** Of its text. */
+  readonly length: number;
 }
 
 export interface ConsulQuery {
@@ -80,13 +82,13 @@ export function createConsulClient(options: ConsulClientOptions): ConsulClient {
     get: async (path, query) => {
       const { status, headers, body } = await ask(path, query);
       const index = Number(headers["x-consul-index"] ?? 0) || 0;
-      if (status === 404 && "whenAbsent" in query) return { body: query.whenAbsent, index };
+      if (status === 404 && "whenAbsent" in query) return { body: query.whenAbsent, index, length: body.length };
       if (status !== 200) {
         const reason = body.trim().slice(0, 300) || "no reason given";
         throw new ConsulError(status === 403 ? "denied" : "refused", `Consul answers ${status} to ${path}: ${reason}`);
       }
       try {
-        return { body: JSON.parse(body) as unknown, index };
+        return { body: JSON.parse(body) as unknown, index, length: body.length };
       } catch (cause) {
         throw new ConsulError("malformed", `Consul's answer to ${path} is not JSON: ${errorMessage(cause)}`, { cause });
       }

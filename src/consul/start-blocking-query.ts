@@ -25,8 +25,9 @@ export interface BlockingQuery extends Handle {
 
 const WAIT_MS = 5 * 60_000;
 const BACKOFF: BackoffOptions = { initialMs: 500, maxMs: 30_000, factor: 2, jitter: 0.5 };
-/** Between two answers: a busy path must not be asked in a circle. */
+/** Between two answers, and for each megabyte of the last: a busy path of a large catalog must not take all of a core. */
 const PAUSE_MS = 50;
+const MEGABYTE = 1_000_000;
 
 /** Calls with the first answer and after each change, until stopped. */
 export function startBlockingQuery(options: BlockingQueryOptions): BlockingQuery {
@@ -48,7 +49,7 @@ export function startBlockingQuery(options: BlockingQueryOptions): BlockingQuery
         index = nextIndex(before, answer.index);
         // A wait that ran out answers with the same index, and nothing has changed.
         if (answer.index !== before || before === 0) await onAnswer(answer.body);
-        await wait(PAUSE_MS, signal);
+        await wait(PAUSE_MS * Math.max(1, answer.length / MEGABYTE), signal);
       } catch (thrown) {
         if (signal.aborted) return;
         failures += 1;

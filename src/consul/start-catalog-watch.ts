@@ -29,6 +29,8 @@ export interface CatalogWatch extends Handle {
   repaired(): number;
   /** Why the last state may be old; undefined when it is not. */
   failure(): string | undefined;
+  /** When Consul last answered anything, by `Date.now`; undefined before the first time. */
+  answeredAt(): number | undefined;
   /** The older of the two last proofs, by `Date.now`. */
   provedAt(): number | undefined;
 }
@@ -57,6 +59,7 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
   let isSynced = false;
   let repaired = 0;
   let nextSweepAt = 0;
+  let readAt: number | undefined;
   let wake: () => void = () => undefined;
   let settle: () => void = () => undefined;
   const synced = new Promise<void>((resolve) => {
@@ -97,6 +100,7 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
     const path = `/v1/health/service/${encodeURIComponent(name)}`;
     try {
       const { body } = await client.get(path, { signal, whenAbsent: [] });
+      readAt = Date.now();
       failures.delete(name);
       return (body as readonly HealthEntry[]).flatMap((entry) => toInstance(entry, datacenter) ?? []);
     } catch (thrown) {
@@ -183,6 +187,10 @@ export function startCatalogWatch(options: CatalogWatchOptions): CatalogWatch {
     },
     repaired: () => repaired,
     failure: () => failures.values().next().value,
+    answeredAt: () => {
+      const times = [readAt, ...queries.map((query) => query.answeredAt())].filter((time) => time !== undefined);
+      return times.length === 0 ? undefined : Math.max(...times);
+    },
     provedAt: () => {
       const times = queries.map((query) => query.answeredAt());
       return times.includes(undefined) ? undefined : Math.min(...times.map((time) => time ?? 0));

@@ -123,14 +123,28 @@ export async function connectConfig(
   };
 }
 
-/** The first answer to a proxy has what Consul knows; a Consul that is away costs the start this time and no more. */
-const FIRST_READ_MS = 10_000;
+/** The first answer to a proxy has what Consul knows. One that is silent for this long is away, and the start goes on without it. */
+const SILENCE_MS = 10_000;
 
-async function untilRead({ synced }: ConnectedConsul, { signal, log }: StartDiscoveryOptions): Promise<void> {
-  using limit = abortAfter(FIRST_READ_MS, signal);
-  const isRead = await Promise.race([synced.then(() => true), untilAborted(limit.signal).then(() => false)]);
-  signal?.throwIfAborted();
-  if (!isRead) log.scope("consul").warn("Consul has not been read yet; its services follow when it answers");
+/** A large catalog takes longer than that, and is read to its end: proxies must not lose what was only not read yet. */
+async function untilRead(
+  { synced, answeredAt }: ConnectedConsul,
+  { signal, log }: StartDiscoveryOptions,
+): Promise<void> {
+  const begin = Date.now();
+  let isRead = false;
+  void synced.then(() => {
+    isRead = true;
+  });
+  for (;;) {
+    const leftMs = Math.max(begin, answeredAt()) + SILENCE_MS - Date.now();
+    if (leftMs <= 0) break;
+    using limit = abortAfter(leftMs, signal);
+    await Promise.race([synced, untilAborted(limit.signal)]);
+    signal?.throwIfAborted();
+    if (isRead) return;
+  }
+  log.scope("consul").warn("Consul has not been read yet; its services follow when it answers");
 }
 
 interface ConfigSource {

@@ -16,6 +16,8 @@ export interface ConnectedConsul {
   readonly store: ConfigStore | undefined;
   /** Resolves when everything has been read once. */
   readonly synced: Promise<unknown>;
+  /** When a datacenter that has not been read yet last answered, by `Date.now`; 0 before the first time. */
+  answeredAt(): number;
   /** Of the catalog of each datacenter. */
   freshness(): readonly KindFreshness[];
 }
@@ -68,7 +70,11 @@ export function connectConsul(
       };
     });
   const synced = Promise.all([...watches.map((watch) => watch.synced), store?.synced]);
-  return { registry, store, synced, freshness };
+  const answeredAt = () => {
+    const waiting = watches.filter(({ isSynced }) => !isSynced);
+    return Math.max(0, ...waiting.map((watch) => watch.answeredAt() ?? 0));
+  };
+  return { registry, store, synced, answeredAt, freshness };
 }
 
 function createTokenReader({ token, tokenFile }: ConsulSettings): () => Promise<string | undefined> {
