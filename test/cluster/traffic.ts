@@ -3,11 +3,15 @@ import { appDeployment, appObjects, NAMESPACE, namespaceObject } from "../suppor
 import { IMAGE, type MeshCluster, SETTLE_MS } from "../support/cluster/start-mesh-cluster.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { fetchOk } from "../support/net/fetch-answer.ts";
+import { startLoad } from "../support/net/start-load.ts";
 import { until } from "../support/wait/until.ts";
 
 const rule = (apiVersion: string, kind: string, name: string, spec: unknown): Manifest => {
   return { apiVersion, kind, metadata: { name, namespace: NAMESPACE }, spec };
 };
+
+const GATEWAY = "istio=ingressgateway";
+const ROLLED_OUT = ["-n", "istio-system", "rollout", "status", "deployment/istio-ingressgateway", "--timeout=240s"];
 
 /** As users do it. */
 const kubectlApply = (cluster: MeshCluster, ...objects: readonly Manifest[]) =>
@@ -71,16 +75,9 @@ export function testTraffic(place: () => MeshCluster): void {
     await until("calls are served", async () => (await calls(4)).every((outcome) => outcome !== 418), SETTLE_MS);
   });
 
-  test("a gateway is reached from outside the cluster", async () => {
+  test("a gateway is reached from outside the cluster, and a rolling update of it costs no request", async () => {
     const cluster = place();
-    await cluster.kubectl([
-      "-n",
-      "istio-system",
-      "rollout",
-      "status",
-      "deployment/istio-ingressgateway",
-      "--timeout=240s",
-    ]);
+    await cluster.kubectl(ROLLED_OUT);
     const gateway = rule("networking.istio.io/v1", "Gateway", "shop", {
       selector: { istio: "ingressgateway" },
       servers: [{ port: { number: 80, name: "http", protocol: "HTTP" }, hosts: ["*"] }],
@@ -88,10 +85,26 @@ export function testTraffic(place: () => MeshCluster): void {
     const http = [{ route: [{ destination: { host: "web" } }] }];
     const route = rule("networking.istio.io/v1", "VirtualService", "shop", { hosts: ["*"], gateways: ["shop"], http });
     await kubectlApply(cluster, gateway, route);
-    const path = "/api/v1/namespaces/istio-system/services/istio-ingressgateway";
-    const { spec } = (await cluster.api.json({ path })) as unknown as { spec: { clusterIP: string } };
-    const answers = async () => (await fetchOk(`http://${spec.clusterIP}/shop`)).includes("sa/istio-ingressgateway");
+    const url = `http://${await cluster.serviceAddress("istio-system", "istio-ingressgateway")}/shop`;
+    const answers = async () => (await fetchOk(url)).includes("sa/istio-ingressgateway");
     await until("the gateway answers for the application", answers, SETTLE_MS);
+
+    // Each on a connection of its own: those that come while the old pod goes are the ones that count.
+    const load = startLoad(() => fetchOk(url), { lanes: 2, pauseMs: 20 });
+    try {
+      await cluster.kubectl(["-n", "istio-system", "rollout", "restart", "deployment/istio-ingressgateway"]);
+      await cluster.kubectl(ROLLED_OUT);
+      const since = load.requests;
+      await until(
+        "the old pod is gone",
+        async () => (await cluster.allPods(GATEWAY, "istio-system")).length === 1,
+        SETTLE_MS,
+      );
+      await until("requests go on", () => load.requests > since + 20, SETTLE_MS);
+    } finally {
+      await load.stop();
+    }
+    expect(load.failures).toEqual([]);
   });
 }
 

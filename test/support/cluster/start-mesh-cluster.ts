@@ -49,6 +49,9 @@ interface PodContainer {
 export interface MeshCluster extends Cluster {
   /** Those that are not on their way out, oldest first. */
   pods(selector: string, namespace?: string): Promise<Pod[]>;
+  /** Those too. */
+  allPods(selector: string, namespace?: string): Promise<Pod[]>;
+  serviceAddress(namespace: string, name: string): Promise<string>;
   /** The one pod that matches. */
   pod(selector: string): Promise<Pod>;
   /** Resolves when all Deployments of the namespace have the wanted pods, and no others. */
@@ -114,11 +117,12 @@ async function rolledOut(cluster: Cluster, namespace: string, ...deployments: re
 }
 
 function meshMembers(cluster: Cluster) {
-  const pods = async (selector: string, namespace = NAMESPACE): Promise<Pod[]> => {
+  const allPods = async (selector: string, namespace = NAMESPACE) => {
     const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(selector)}`;
-    const { items } = (await cluster.api.json({ path })) as unknown as { items: Pod[] };
-    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return ((await cluster.api.json({ path })) as unknown as { items: Pod[] }).items;
   };
+  const pods = async (selector: string, namespace?: string) =>
+    (await allPods(selector, namespace)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const callFrom = async ({ status }: Pod, url: string) => {
     const answer = await fetchAnswer(`http://${status.podIP}:8080/call?url=${encodeURIComponent(url)}`, "GET", CALL_MS);
     if (answer.status !== 200) return answer;
@@ -126,6 +130,11 @@ function meshMembers(cluster: Cluster) {
   };
   return {
     pods,
+    allPods,
+    async serviceAddress(namespace: string, name: string) {
+      const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+      return ((await cluster.api.json({ path })) as unknown as { spec: { clusterIP: string } }).spec.clusterIP;
+    },
     async untilRolledOut(...deployments: readonly string[]) {
       await rolledOut(cluster, NAMESPACE, ...deployments);
     },
