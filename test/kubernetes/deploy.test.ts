@@ -7,7 +7,14 @@ import { INJECTION_RULES } from "../../src/inject/core/rules.ts";
 import { decodeObject, hasErrors } from "../../src/istio-api/decode/decode-object.ts";
 import { goldenPath, needsGoldenData } from "../conformance/golden-data.ts";
 import { manifestFiles } from "../support/deploy/manifest-files.ts";
-import { type Chart, lintChart, RELEASES, renderChart } from "../support/deploy/render-chart.ts";
+import {
+  type Chart,
+  helmRelease,
+  helmUninstall,
+  lintChart,
+  RELEASES,
+  renderChart,
+} from "../support/deploy/render-chart.ts";
 import { documentsOf, rulesBelow, wouldStore } from "../support/deploy/rule-files.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
@@ -40,6 +47,36 @@ test("kubectl takes the plain manifests as they are, twice", async () => {
   await cluster().kubectl(["apply", "--server-side", "-f", MANIFESTS]);
   const second = await cluster().kubectl(["apply", "--server-side", "-f", MANIFESTS, "-o", "name"]);
   expect(second.split("\n")).toContain("deployment.apps/istio-ingressgateway");
+});
+
+const failurePolicy = () =>
+  cluster().kubectl([
+    ...["get", "validatingwebhookconfiguration", "istiod-default-validator"],
+    ...["-o", "jsonpath={.webhooks[0].failurePolicy}"],
+  ]);
+
+test("helm takes the installation over, leaves what the control plane wrote and uninstalls all but the definitions", async () => {
+  const { kubectl } = cluster();
+  for (const release of RELEASES)
+    await helmRelease(cluster(), "install", release, "--take-ownership", "--force-conflicts");
+  expect(await failurePolicy()).toBe("Ignore");
+  const patch = JSON.stringify([{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Fail" }]);
+  const target = ["validatingwebhookconfiguration", "istiod-default-validator"];
+  await kubectl(["patch", ...target, "--type=json", "-p", patch, "--field-manager=control-plane"]);
+  for (const release of RELEASES) await helmRelease(cluster(), "upgrade", release);
+  expect(await failurePolicy()).toBe("Fail");
+  await helmUninstall(
+    cluster(),
+    RELEASES.map(([, release]) => release),
+  );
+  const left = await kubectl([
+    "get",
+    "crd,clusterrole,validatingwebhookconfiguration,mutatingwebhookconfiguration",
+    "-o",
+    "name",
+  ]);
+  expect(left).toContain("virtualservices.networking.istio.io");
+  expect(left).not.toMatch(/istiod|istio-/);
 });
 
 test("every good rule object of the golden cases is taken, as kubectl would send it", async (context) => {

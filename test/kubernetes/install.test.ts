@@ -42,11 +42,16 @@ async function install(kubernetes: Kubernetes, port: number): Promise<void> {
     istiod: [`base.validationURL=${url}/validate`, `istiodRemote.injectionURL=${url}/inject`],
     gateway: [],
   };
-  await kubernetes.kubectl(["create", "namespace", NAMESPACE]);
+  const namespace = (name: string, labels = {}) => ({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, labels },
+  });
+  await kubernetes.apply(manifests(namespace(NAMESPACE), namespace("prod", { "istio-injection": "enabled" })));
   const rendered = await Promise.all(RELEASES.map(([chart, release]) => renderChart(chart, release, values[chart])));
-  for (const text of rendered) await kubernetes.kubectl(["apply", "--server-side", "-f", "-"], text);
-  await kubernetes.kubectl(["create", "namespace", "prod"]);
-  await kubernetes.kubectl(["label", "namespace", "prod", "istio-injection=enabled"]);
+  for (const text of rendered) {
+    await kubernetes.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], text);
+  }
   // The controller that makes it in a cluster does not run here.
   await kubernetes.apply(
     manifests({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default", namespace: "prod" } }),
@@ -255,4 +260,11 @@ test("rights that are taken away are named with verb and resource in the log of 
       JSON.stringify({ ...role, metadata: { name: role.metadata.name } }),
     );
   }
+});
+
+test("what is applied again comes into force over what the control plane wrote, which it writes again", async () => {
+  const { kubernetes, webhookPort } = place();
+  await untilWebhooksWork();
+  await install(kubernetes, webhookPort);
+  await untilWebhooksWork();
 });

@@ -33,6 +33,21 @@ export async function lintChart(chart: Chart): Promise<string> {
   return helm(["lint", "--strict", join(CHARTS, chart)]);
 }
 
+/** `helm VERB RELEASE CHART` on a cluster. */
+export async function helmRelease(
+  { kubeconfig }: { readonly kubeconfig: string },
+  verb: "install" | "upgrade",
+  [chart, release]: readonly [chart: Chart, release: string],
+  ...flags: readonly string[]
+): Promise<string> {
+  const target = ["--kubeconfig", kubeconfig, "--namespace", NAMESPACE];
+  return helm([verb, release, join(CHARTS, chart), ...target, ...flags]);
+}
+
+export async function helmUninstall({ kubeconfig }: { readonly kubeconfig: string }, releases: readonly string[]) {
+  await helm(["uninstall", ...releases, "--kubeconfig", kubeconfig, "--namespace", NAMESPACE]);
+}
+
 /** Helm looks for plugins and repositories in its user's home. */
 async function helm(args: readonly string[]): Promise<string> {
   const home = mkdtempSync(join(tmpdir(), "pilot-agent-helm-"));
