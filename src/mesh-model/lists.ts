@@ -17,3 +17,17 @@ export function groupBy<Element>(
   }
   return groups;
 }
+
+/** As `map`; the list itself when every element stays the value it is. */
+export function mapChanged<Element>(
+  list: readonly Element[],
+  change: (element: Element) => Element,
+): readonly Element[] {
+  for (const [index, element] of list.entries()) {
+    const first = change(element);
+    if (first === element) continue;
+    const rest = list.slice(index + 1).map(change);
+    return [...list.slice(0, index), first, ...rest];
+  }
+  return list;
+}

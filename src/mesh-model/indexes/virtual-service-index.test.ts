@@ -177,3 +177,14 @@ test("source labels are known by name, from whatever kind of route", () => {
   );
   expect([...made.sourceLabels].sort()).toEqual(["h", "s", "t"]);
 });
+
+test("routes whose names are in full are the given ones, not copies; only the others are made", () => {
+  const given = rules(
+    virtualService("web", ["web.ns.svc.cluster.local"], { http: [to("a.ns.svc.cluster.local"), to("b")] }),
+  );
+  const [rule] = buildVirtualServiceIndex(given, SETTINGS).rules;
+  const routes = given[0]?.spec.http;
+  expect(rule?.spec.http[0]).toBe(routes?.[0]);
+  expect(rule?.spec.http[1]).not.toBe(routes?.[1]);
+  expect(rule?.spec.http[1]?.match).toBe(routes?.[1]?.match);
+});

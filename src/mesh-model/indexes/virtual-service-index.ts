@@ -2,7 +2,7 @@ import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import type { Destination, HttpMatch, HttpRoute, VirtualServiceSpec } from "../../istio-api/specs.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
-import { sameElements } from "../lists.ts";
+import { mapChanged, sameElements } from "../lists.ts";
 import type { MeshSettings } from "../mesh-settings.ts";
 import type { VirtualServiceRule } from "../push-snapshot.ts";
 import { isVisibleTo } from "../visibility.ts";
@@ -159,35 +159,49 @@ function sourceLabelsOf({ spec }: VirtualServiceRule): readonly string[] {
 /** The gateway name that stands for all sidecars. */
 export const MESH_GATEWAY = "mesh";
 
-/** Hosts, destinations and gateways with their full names: short ones mean things beside the rule. */
+/**
+ * Hosts, destinations and gateways with their full names: short ones mean things beside the rule. Parts that have none are the given ones:
+ * copies of a rule with thousands of routes would stop the control plane for as long as they take.
+ */
 function resolveVirtualService(spec: VirtualServiceSpec, namespace: string, domain: string): VirtualServiceSpec {
   const host = (name: string) => resolveShortHost(name, namespace, domain);
-  const destination = (to: Destination): Destination => ({ ...to, host: host(to.host) });
-  const gateways = (names: readonly string[]) => names.map((name) => gatewayName(name, namespace));
-  const l4 = <Route extends VirtualServiceSpec["tls"][number] | VirtualServiceSpec["tcp"][number]>(route: Route) => ({
-    ...route,
-    match: route.match.map((match) => ({ ...match, gateways: gateways(match.gateways) })),
-    route: route.route.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
-  });
-  const match = (of: HttpMatch): HttpMatch => ({ ...of, gateways: gateways(of.gateways) });
-  const http = (route: HttpRoute): HttpRoute => ({
-    ...route,
-    match: route.match.map(match),
-    route: route.route.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
-    ...(route.mirror && { mirror: destination(route.mirror) }),
-    mirrors: route.mirrors.map((to) => (to.destination ? { ...to, destination: destination(to.destination) } : to)),
-    ...(route.delegate && {
-      delegate: { ...route.delegate, namespace: route.delegate.namespace || namespace },
-    }),
-  });
+  const destination = (to: Destination): Destination => withChanged(to, { host: host(to.host) });
+  const weighted = <To extends { readonly destination?: Destination | undefined }>(to: To): To =>
+    to.destination === undefined ? to : withChanged(to, { destination: destination(to.destination) } as Partial<To>);
+  const gateways = (names: readonly string[]) => mapChanged(names, (name) => gatewayName(name, namespace));
+  const match = <Match extends { readonly gateways: readonly string[] }>(of: Match): Match =>
+    withChanged(of, { gateways: gateways(of.gateways) } as Partial<Match>);
+  const tls = (route: TlsRoute): TlsRoute =>
+    withChanged(route, { match: mapChanged(route.match, match), route: mapChanged(route.route, weighted) });
+  const tcp = (route: TcpRoute): TcpRoute =>
+    withChanged(route, { match: mapChanged(route.match, match), route: mapChanged(route.route, weighted) });
+  const http = (route: HttpRoute): HttpRoute =>
+    withChanged(route, {
+      match: mapChanged<HttpMatch>(route.match, match),
+      route: mapChanged(route.route, weighted),
+      ...(route.mirror && { mirror: destination(route.mirror) }),
+      mirrors: mapChanged(route.mirrors, weighted),
+      ...(route.delegate && {
+        delegate: withChanged(route.delegate, { namespace: route.delegate.namespace || namespace }),
+      }),
+    });
   return {
     ...spec,
-    hosts: spec.hosts.map(host),
+    hosts: mapChanged(spec.hosts, host),
     gateways: spec.gateways.length === 0 ? [MESH_GATEWAY] : gateways(spec.gateways),
-    http: spec.http.map(http),
-    tls: spec.tls.map((route) => l4(route) as VirtualServiceSpec["tls"][number]),
-    tcp: spec.tcp.map((route) => l4(route) as VirtualServiceSpec["tcp"][number]),
+    http: mapChanged(spec.http, http),
+    tls: mapChanged(spec.tls, tls),
+    tcp: mapChanged(spec.tcp, tcp),
   };
+}
+
+type TlsRoute = VirtualServiceSpec["tls"][number];
+type TcpRoute = VirtualServiceSpec["tcp"][number];
+
+/** The given value when it has these members already. */
+function withChanged<Value extends object>(value: Value, members: Partial<Value>): Value {
+  for (const name in members) if (members[name] !== value[name]) return { ...value, ...members };
+  return value;
 }
 
 /** `name` and the old `name.namespace.svc...` are spelled `namespace/name`. */
