@@ -91,7 +91,7 @@ describe("keys, requests and headers", () => {
       [{ ECC_SIGNATURE_ALGORITHM: "ecdsa" }, "unsupported EC signature algorithm"],
     ] as const) {
       await using agent = await startAgentProcess({ controlPlane, env: { ...caEnv(), ...env } });
-      await until(async () => (agent.stdout().includes(says) ? undefined : "not told"));
+      await until(async () => (agent.stdout().includes(says) ? undefined : "not reported"));
       await until(async () => ((await agent.envoyPids()).length === 1 ? undefined : "no Envoy"));
     }
   });

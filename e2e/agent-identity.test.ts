@@ -129,7 +129,7 @@ test("a token that is missing, empty or wrong is reported, and the right one is 
   await expectNoSecrets(agent, good, forged);
 });
 
-test("beside a workload SDS of somebody else the agent serves files only", async () => {
+test("beside a workload SDS of another party the agent serves files only", async () => {
   await using controlPlane = await startControlPlane();
   const socket = "var/run/secrets/workload-spiffe-uds/socket";
   await using agent = await startAgentProcess({
@@ -236,7 +236,7 @@ test.each([{ algorithm: "" }, { algorithm: "ECDSA" }])(
         SECRET_GRACE_PERIOD_RATIO_JITTER: "0",
       },
     });
-    // Any answer: from then on somebody may be kept waiting.
+    // Any answer: from then on someone may be kept waiting.
     await until(async () => void (await agent.get("status", "/healthz/ready")));
     writeFileSync(join(agent.folder, "measure"), "");
     await agent.untilReady();

@@ -12,7 +12,7 @@ import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 
-/** An open connection that nobody uses. */
+/** An open connection that no one uses. */
 async function holdConnection(port: number): Promise<Disposable> {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   await new Promise((open) => socket.once("connect", open));

@@ -18,7 +18,7 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
     POD_NAMESPACE: "ns",
     CLOUD_PLATFORM: "none",
     ECC_SIGNATURE_ALGORITHM: "ECDSA",
-    // Nobody answers there: this is about ports, not about a control plane.
+    // No one answers there: this is about ports, not about a control plane.
     CA_ADDR: "10.66.0.2:15010",
     PROXY_CONFIG: JSON.stringify({
       controlPlaneAuthPolicy: "NONE",

@@ -9,7 +9,7 @@ import { until } from "../test/support/wait/until.ts";
 const NEEDS = ["envoy", "root", "netns", "iptables", "setpriv"] as const;
 const ONE = "10.10.2.1";
 const TWO = "10.10.2.2";
-/** Nobody's: only the name that is called says where to go. */
+/** No one's: only the name that is called says where to go. */
 const NOWHERE = "10.96.7.7";
 
 const PORTS = [

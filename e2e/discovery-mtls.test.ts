@@ -37,7 +37,7 @@ const CALLS = {
 type Call = keyof typeof CALLS;
 
 /**
- * What comes of a call: the application saw it as raw bytes, as HTTP that went through a proxy, or as TLS that nobody opened; or
+ * What comes of a call: the application saw it as raw bytes, as HTTP that went through a proxy, or as TLS that no one opened; or
  * the proxy had no chain for it, refused it for lack of a certificate, or could not read it as the declared protocol.
  */
 type Outcome = "as TCP" | "as HTTP" | "untouched" | "no chain" | "tls fail" | "protocol error";

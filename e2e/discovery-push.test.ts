@@ -111,7 +111,7 @@ test("both protocols also agree after services and rules came and went", async (
   );
   await untilComplete(sotw);
   await untilComplete(delta);
-  // A deleted cluster's endpoints are nobody's any more: delta keeps what was subscribed, state of the world what was sent.
+  // A deleted cluster's endpoints are no one's any more: delta keeps what was subscribed, state of the world what was sent.
   const alive = (client: FollowingClient) => {
     const { EDS, ...rest } = contentOf(client);
     const names = edsNames(client.resources("CDS"));

@@ -98,7 +98,7 @@ const SITUATIONS: readonly { readonly name: string; prepare(server: DiscoveryPro
     },
   },
   {
-    name: "with debug pages that nobody reads to their end",
+    name: "with debug pages that no one reads to their end",
     prepare: async ({ ports }) => {
       for (const path of ["/debug/configz", "/debug/registryz", "/debug/endpointz", "/metrics"]) {
         await openSilent(ports.monitoring, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`);

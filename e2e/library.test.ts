@@ -9,7 +9,7 @@ import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts
 
 const library = resolve(import.meta.dirname, "../dist/index.js");
 
-/** A program of somebody else that embeds the agent without Envoy, waits until it is ready, and stops it. */
+/** A program of another party that embeds the agent without Envoy, waits until it is ready, and stops it. */
 const PROGRAM = `
 import { chooseGeneration, createLog, defaultProxyFlags, readAgentConfig, startAgent } from ${JSON.stringify(library)};
 const log = createLog(() => Date.now());

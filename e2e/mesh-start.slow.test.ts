@@ -129,7 +129,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
       return exec(program, rest, { cwd: clone, maxBuffer: 64 * 1024 * 1024, env: environment });
     };
     await exec("git", ["clone", "--quiet", root, clone]);
-    // Git refuses to clone from a folder of somebody else.
+    // Git refuses to clone from a folder of another party.
     if (person.owner !== undefined) await exec("chown", ["-R", person.owner, clone]);
     await linkPackages(clone);
     await run("npm", "run", "build");

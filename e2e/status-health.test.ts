@@ -7,8 +7,8 @@ import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts
 
 beforeEach(needs("envoy"));
 
-const told = (reports: readonly (string | undefined)[], count: number) =>
-  until(async () => (reports.length >= count ? undefined : `told so far: ${JSON.stringify(reports)}`), 20_000);
+const untilReported = (reports: readonly (string | undefined)[], count: number) =>
+  until(async () => (reports.length >= count ? undefined : `reported so far: ${JSON.stringify(reports)}`), 20_000);
 
 test("a workload outside Kubernetes is healthy, fails and recovers; the control plane hears of each change once", async () => {
   const reports: (string | undefined)[] = [];
@@ -29,14 +29,14 @@ test("a workload outside Kubernetes is healthy, fails and recovers; the control 
     httpGet: { port: app.port, path: "/health", host: "127.0.0.1", httpHeaders: [{ name: "X-Check", value: "yes" }] },
   };
   await using agent = await startAgentProcess({ controlPlane, proxyConfig: { readinessProbe } });
-  await told(reports, 1);
+  await untilReported(reports, 1);
   const seen = looks;
   await until(async () => (looks > seen + 1 ? undefined : "no further looks"));
   expect(reports).toEqual([undefined]);
   status = 500;
-  await told(reports, 2);
+  await untilReported(reports, 2);
   status = 204;
-  await told(reports, 3);
+  await untilReported(reports, 3);
   expect(reports).toEqual([undefined, "status code was not from [200,400), bad code 500", undefined]);
   expect(agent.stdout()).toContain("\thealthcheck\tsuccess threshold hit, marking as healthy\n");
 });

@@ -122,13 +122,13 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
     await until(async () => (agent.stdout().includes("is gone; making it again") ? undefined : "not noticed"));
     back.end();
 
-    const anew = await server.stream(1);
-    await configure(kind, anew, port, "three");
+    const second = await server.stream(1);
+    await configure(kind, second, port, "three");
     // In the middle of a push that is larger than any window.
-    anew.send(push(kind, CDS, ["x".repeat(20_000_000)]));
+    second.send(push(kind, CDS, ["x".repeat(20_000_000)]));
     const [envoy = 0] = await agent.envoyPids();
     process.kill(envoy, "SIGKILL");
-    await anew.closed;
+    await second.closed;
     await configure(kind, await server.stream(2), port, "four");
   });
 });

@@ -109,7 +109,7 @@ test.each([
   ["an address without a port", () => ["istiod", files.token, files.root], "istiod is not an address: HOST:PORT"],
   ["a token that is not there", () => [files.address, "gone", files.root], "cannot read the token gone"],
   ["a root file without a certificate", () => [files.address, files.token, files.token], "holds no certificate in PEM"],
-] as const)("%s is told without a stack, and ends with 2", async (_, words, text) => {
+] as const)("%s is reported without a stack, and ends with 2", async (_, words, text) => {
   const failure = await run(process.execPath, [script, ...words()], { cwd: folder }).catch((thrown: unknown) => thrown);
   expect(failure).toMatchObject({ code: 2, stderr: expect.stringContaining(text) });
   expect(failure).toMatchObject({ stderr: expect.not.stringContaining("    at ") });

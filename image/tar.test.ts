@@ -38,7 +38,7 @@ test("a name that the format cannot hold is refused with the name", () => {
   expect(() => archive([{ path, type: "file", mode: 0o644 }])).toThrow(path);
 });
 
-test("archives are whole blocks, whatever the size of the contents", () => {
+test("archives are whole blocks, regardless of the size of the contents", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 1100 }), { maxLength: 5 }), (contents) => {
       const entries = contents.map((content, at): TarEntry => {

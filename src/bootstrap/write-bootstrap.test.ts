@@ -47,7 +47,7 @@ describe("the generated file", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("that somebody else has deleted is a warning", async () => {
+  test("that another party has deleted is a warning", async () => {
     const written = await writeBootstrap(inputs(), { log });
     await rm(written.path);
     await written.remove();

@@ -161,7 +161,7 @@ describe("settings", () => {
     expect(log.text()).not.toContain("the root certificate is gone");
   });
 
-  test.each([0, -HOUR, Number.NaN])("of %d ms for a certificate's life are told and not used", async (life) => {
+  test.each([0, -HOUR, Number.NaN])("of %d ms for a certificate's life are reported and not used", async (life) => {
     await using directory = temporaryFolder();
     const { authority, log } = await start(directory.path, { ttl: { defaultMs: life, maxMs: life } });
     const leaf = await leafOf(sign(authority, 0n));

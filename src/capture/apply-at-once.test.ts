@@ -64,7 +64,7 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test("legacy tables, or native rules of ours, have to be looked at first, whatever program is asked for", async () => {
+test("legacy tables, or native rules of ours, have to be looked at first, regardless of the program that is asked for", async () => {
   const nft = { ...DEFAULT_OPTIONS, forceBinary: "nft" };
   for (const forced of [{}, { options: nft }]) {
     for (const { options, calls } of [given(forced, 0, "nat\n"), given({ ...forced, hasNative: async () => true })]) {

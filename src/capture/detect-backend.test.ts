@@ -46,7 +46,7 @@ test.each([
   { what: "both are empty", programs: both("", ""), kind: "nft" },
   { what: "legacy tables exist but hold nothing", programs: both("", EMPTY_TABLE), kind: "nft" },
   { what: "legacy has rules", programs: both("", RULES), kind: "legacy" },
-  { what: "ours are in nft already, whatever legacy has", programs: both(OURS, RULES), kind: "nft" },
+  { what: "ours are in nft already, regardless of what legacy has", programs: both(OURS, RULES), kind: "nft" },
   { what: "ours are in legacy already", programs: both(RULES, OURS), kind: "legacy" },
   { what: "only nft works", programs: { "iptables-nft-save": "", "ip6tables-nft-save": "" }, kind: "nft" },
 ])("when $what, $kind is used", async ({ programs, kind }) => {

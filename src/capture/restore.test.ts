@@ -79,7 +79,7 @@ test("without a line number the listing tells what was taken", async () => {
   expect(restored[1]?.input).toMatch(/^\* mangle\n/);
 });
 
-test("when all of it is there after a refusal, somebody else did the same work", async () => {
+test("when all of it is there after a refusal, another party did the same work", async () => {
   const failed: ProgramResult = { code: 1, stdout: "", stderr: "line 2 failed: Chain already exists." };
   const everything = listingOf("mangle") + listingOf("nat");
   const { given } = options((program) => (program.endsWith("-save") ? { ...OK, stdout: everything } : failed));

@@ -20,10 +20,10 @@ const OWN_ROOT = "rootNamespace: own-root\n";
 async function start(path: string | undefined, rescanMs = 60_000) {
   const log = recordLog();
   const file = opened.add(await startMeshFile({ path, domainSuffix: "cluster.local", log, rescanMs }));
-  const told: MeshSettings[] = [];
-  file.subscribe((settings) => void told.push(settings));
+  const notices: MeshSettings[] = [];
+  file.subscribe((settings) => void notices.push(settings));
   const levels = () => log.lines.map(({ level }) => level);
-  return { file, told, log, levels };
+  return { file, notices, log, levels };
 }
 
 describe("at the start", () => {
@@ -70,10 +70,10 @@ describe("later", () => {
   test("a change is reported once, with the new settings in force", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, "");
-    const { file, told } = await start(path);
+    const { file, notices } = await start(path);
     writeFileSync(path, OWN_ROOT);
-    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace)).toEqual(["own-root"]);
-    expect(file.settings).toBe(told[0]);
+    await expect.poll(() => notices.map(({ rootNamespace }) => rootNamespace)).toEqual(["own-root"]);
+    expect(file.settings).toBe(notices[0]);
   });
 
   test("a file that is replaced through the links of a volume is followed", async () => {
@@ -92,11 +92,11 @@ describe("later", () => {
   test("a file that goes bad leaves the last settings in force, and is read again when it is good", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
-    const { file, told, levels } = await start(path);
+    const { file, notices, levels } = await start(path);
     writeFileSync(path, "rootNamespace: [");
     await expect.poll(levels).toContain("error");
     expect(file.settings.rootNamespace).toBe("own-root");
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
     writeFileSync(path, "rootNamespace: third\n");
     await expect.poll(() => file.settings.rootNamespace).toBe("third");
   });
@@ -104,12 +104,12 @@ describe("later", () => {
   test("a file that goes away leaves the last settings in force, and is followed when it is back", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
-    const { file, told, levels } = await start(path);
+    const { file, notices, levels } = await start(path);
     rmSync(path);
     await expect.poll(levels).toEqual(["error"]);
     expect(file.settings.rootNamespace).toBe("own-root");
     writeFileSync(path, "rootNamespace: third\n");
-    await expect.poll(() => told.map(({ rootNamespace }) => rootNamespace)).toEqual(["third"]);
+    await expect.poll(() => notices.map(({ rootNamespace }) => rootNamespace)).toEqual(["third"]);
   });
 
   test("a file that stays bad is reported once for each reason, however often it is looked at", async () => {
@@ -130,12 +130,12 @@ describe("later", () => {
   test("what only looks written is not a change", async () => {
     const path = join(folder, "mesh");
     writeFileSync(path, OWN_ROOT);
-    const { file, told } = await start(path, 300);
+    const { file, notices } = await start(path, 300);
     const before = file.settings;
     writeFileSync(path, OWN_ROOT);
     writeFileSync(join(folder, "other"), "x");
     writeFileSync(path, "rootNamespace: third\n");
-    await expect.poll(() => told.length).toBe(1);
+    await expect.poll(() => notices.length).toBe(1);
     expect(file.settings).not.toBe(before);
   });
 
@@ -151,10 +151,10 @@ describe("later", () => {
 test("after the stop nothing is read any more, and a second stop is one", async () => {
   const path = join(folder, "mesh");
   writeFileSync(path, "");
-  const { file, told } = await start(path, 5);
+  const { file, notices } = await start(path, 5);
   await file.stop();
   writeFileSync(path, OWN_ROOT);
   await file.stop();
   await new Promise((resolve) => setImmediate(resolve));
-  expect(told).toEqual([]);
+  expect(notices).toEqual([]);
 });

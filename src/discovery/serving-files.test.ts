@@ -14,7 +14,7 @@ const IDENTITY = "spiffe://td/ns/n/sa/web";
 const opened = new CloseStack();
 afterEach(() => opened.close());
 
-/** The mesh's CA with an intermediate that signs, and a serving certificate of somebody else. */
+/** The mesh's CA with an intermediate that signs, and a serving certificate of another party. */
 const mesh = await makeCertificate({ organization: "mesh" });
 const signer = await makeCertificate({ organization: "signer", by: mesh });
 const elsewhere = await makeCertificate({ organization: "elsewhere" });

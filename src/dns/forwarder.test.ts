@@ -119,7 +119,7 @@ describe("servers", () => {
 });
 
 describe("the same question", () => {
-  test("is asked once at a time, whatever its number", async () => {
+  test("is asked once at a time, regardless of its number", async () => {
     const { forwarder, udp } = setUp();
     const both = [forwarder.forward(question("a.", 1), "udp"), forwarder.forward(question("a.", 2), "udp")];
     expect(udp).toHaveLength(1);

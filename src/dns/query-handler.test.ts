@@ -145,8 +145,8 @@ describe("names of the mesh", () => {
 
 describe("what has to be asked upstream", () => {
   test.each([
-    { name: "a name nobody knows", message: query("elsewhere.example.") },
-    { name: "an address nobody has", message: query("1.1.1.1.in-addr.arpa.", PTR) },
+    { name: "a name no one knows", message: query("elsewhere.example.") },
+    { name: "an address no one has", message: query("1.1.1.1.in-addr.arpa.", PTR) },
     { name: "a pointer that is not an address", message: query("x.in-addr.arpa.", PTR) },
     {
       name: "another class",
@@ -231,7 +231,7 @@ describe("a forwarded question", () => {
     expect((await ask({ forwarder: long }, query("x.example."), "tcp")).reply.answers).toHaveLength(60);
   });
 
-  test("of another type for a known name exists, whatever upstream says", async () => {
+  test("of another type for a known name exists, regardless of what upstream says", async () => {
     const given = { forwarder: forwarder(upstream(3, 0)) };
     expect((await ask(given, query("web.example.", TXT))).reply.rcode).toBe(0);
     expect((await ask(given, query("unknown.example.", TXT))).reply.rcode).toBe(3);

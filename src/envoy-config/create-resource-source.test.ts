@@ -139,7 +139,7 @@ describe("the resource source", () => {
     expect(source.all(view, "NDS").resources.map(({ name }) => name)).toEqual([""]);
   });
 
-  test("whatever happens to a mesh, what is remembered is what would be made afresh", () => {
+  test("after any changes of a mesh, what is remembered is what would be made afresh", () => {
     const node = testNode({ labels: { app: "api" } });
     fc.assert(
       fc.property(ANY_OBJECTS, ANY_STEPS, (objects, steps) => {

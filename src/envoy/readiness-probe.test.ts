@@ -75,7 +75,7 @@ test("an admin that is gone is the reason", async () => {
   expect(await t.probe.check()).toBe("connection refused");
 });
 
-test("termination makes it unready whatever the stats say", async () => {
+test("termination makes it unready regardless of what the stats say", async () => {
   const t = setUp();
   await t.probe.check();
   t.terminate("received signal: terminated");

@@ -121,7 +121,12 @@ test.each([
 
 test.each([
   { what: "without the right to execute", content: "#!/bin/sh\n", mode: 0o644, text: "permission denied" },
-  { what: "of no executable format", content: "MZ garbage that is no program", mode: 0o755, text: "exec format error" },
+  {
+    what: "of no executable format",
+    content: "MZ garbage that is not a program",
+    mode: 0o755,
+    text: "exec format error",
+  },
 ])("a file $what cannot be executed either", async ({ content, mode, text }) => {
   using t = setUpScripted({ runs: [{}] });
   const path = join(t.work.folder, "program");

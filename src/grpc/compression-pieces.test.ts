@@ -26,7 +26,7 @@ const large = fc
   .tuple(fc.uint8Array({ minLength: 1, maxLength: 400 }), fc.integer({ min: WORTH_BYTES, max: 4 * WORTH_BYTES }))
   .map(([pattern, length]) => Buffer.alloc(length, pattern));
 
-test("whatever the pieces, it is the gzip of all of them in a row", () => {
+test("regardless of the pieces, it is the gzip of all of them in a row", () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(small, large), { maxLength: 6 }), large, fc.array(small), (before, one, after) => {
       const chunks = [...before, one, ...after];
@@ -72,7 +72,7 @@ describe("a piece that many send", () => {
   const body = text(500_000);
   const deflatedIn = (pieces: readonly Buffer[] | undefined) => pieces?.find(({ length }) => length > 1000);
 
-  test("is deflated once and the same bytes go to all, whatever stands around it", () => {
+  test("is deflated once and the same bytes go to all, regardless of what stands around it", () => {
     const first = gzipPieces([Buffer.from("v1"), body, Buffer.from("nonce-1")]);
     const second = gzipPieces([Buffer.from("another version"), body, text(300), Buffer.from("nonce-2")]);
     expect(deflatedIn(first)).toBeDefined();

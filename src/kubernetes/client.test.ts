@@ -200,7 +200,7 @@ test("impersonation, basic login and a client certificate reach the server", asy
   });
 });
 
-test("the server's certificate must be trusted and for the right name, unless told not to look", async () => {
+test("the server's certificate must be trusted and for the right name, unless verification is off", async () => {
   await using opened = new CloseStack();
   const { server } = await serve(opened);
   const { ca: _, ...unknown } = server.access;

@@ -37,7 +37,7 @@ describe("proxies alike share what they see", () => {
 
   test.each([
     { is: "another name and address", node: { ...base, name: "web-2", address: "10.10.0.12" }, shared: true },
-    { is: "labels nobody asks for", node: { labels: { ...base.labels, "pod-template-hash": "x" } }, shared: true },
+    { is: "labels no one asks for", node: { labels: { ...base.labels, "pod-template-hash": "x" } }, shared: true },
     { is: "labels in another order", node: { labels: { tier: "a", app: "web" } }, shared: true },
     { is: "a label that only a Sidecar object asks for", node: { labels: { tier: "a", app: "other" } }, shared: true },
     { is: "a source label of a route", node: { labels: { app: "web", tier: "b" } }, shared: false },
@@ -244,7 +244,7 @@ describe("a snapshot that follows another", () => {
     expect(view.inbound).toBe(before.inbound);
   });
 
-  test("a Sidecar limit that shows the same is the same, whatever happens behind it", () => {
+  test("a Sidecar limit that shows the same is the same, regardless of what happens behind it", () => {
     const yaml = `${SERVICES}\n---\n${documents({ kind: "Sidecar", name: "s", spec: { egress: [{ hosts: ["./*"] }] } })}`;
     const { before, view } = viewsAround(
       (mesh) => mesh.put(documents(service({ name: "new", namespace: "prod" }))),

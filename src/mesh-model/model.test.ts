@@ -40,7 +40,7 @@ describe("the protocol of a port", () => {
     expect(selectProtocol({ number, ...port })).toBe(is);
   });
 
-  test("names are read whatever their case; every protocol is of at most one family", () => {
+  test("names are read regardless of their case; every protocol is of at most one family", () => {
     expect(["http_proxy", "Grpc-WEB", "MYSQL", "unknown", ""].map(parseProtocol)).toEqual([
       "HTTP_PROXY",
       "GRPC-Web",

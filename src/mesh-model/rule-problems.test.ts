@@ -67,7 +67,7 @@ test.each<{ is: string; objects: readonly TestObject[]; says: readonly string[] 
     says: ["VirtualService prod/v2: host web.example is ruled by VirtualService default/v1, which comes first"],
   },
   {
-    is: "two rules for one host that nobody sees both of",
+    is: "two rules for one host that no one sees both of",
     objects: [
       virtualService("v1", ["web.example"], { exportTo: ["."] }),
       virtualService("v2", ["web.example"], { namespace: "prod", exportTo: ["."] }),

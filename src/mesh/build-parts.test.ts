@@ -64,7 +64,7 @@ test("an application has the user's environment, in its own directory, as its us
   expect("GONE" in part.env).toBe(false);
 });
 
-test("PILOT_AGENT can be used in a shell's line, whatever is in its path", () => {
+test("PILOT_AGENT can be used in a shell's line, regardless of the characters in its path", () => {
   const inputs = inputsFor("none");
   const own = { launcher: "/it's here/pilot-agent", node: "/opt/node" };
   const env = appProcessEnvironment({ ...inputs, own }, workloadOf(inputs));

@@ -88,9 +88,9 @@ test("a file that becomes broken keeps its last good copy and is reported until 
   put("a.yaml", "good");
   files.mirror(rules);
   put("a.yaml", "bad now");
-  const told = [`${join(rules, "a.yaml")}:2:3: is bad`];
-  expect(files.mirror(rules)).toEqual(told);
-  expect(files.mirror(rules)).toEqual(told);
+  const notices = [`${join(rules, "a.yaml")}:2:3: is bad`];
+  expect(files.mirror(rules)).toEqual(notices);
+  expect(files.mirror(rules)).toEqual(notices);
   expect(copy("a.yaml")).toBe("good");
   put("a.yaml", "good again");
   expect(files.mirror(rules)).toEqual([]);

@@ -72,8 +72,8 @@ test("following shows the tail, then whole lines as they come, also after the fi
   appendFileSync(join(folder, "web.app.log"), "ve\n");
   await until(() => shown.endsWith("four\nfive\n"));
   truncateSync(join(folder, "web.app.log"));
-  appendFileSync(join(folder, "web.app.log"), "anew\n");
-  await until(() => shown.endsWith("five\nanew\n"));
+  appendFileSync(join(folder, "web.app.log"), "again\n");
+  await until(() => shown.endsWith("five\nagain\n"));
   ending.abort();
   await following;
 });
@@ -93,7 +93,7 @@ function follow(tail: number) {
   return { state, end };
 }
 
-test("somebody who writes more than fits at once is followed without a gap", async () => {
+test("someone who writes more than fits at once is followed without a gap", async () => {
   put("web.app.log", "first\n");
   const { state, end } = follow(5);
   await until(() => state.shown === "first\n");

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { expect, test } from "vitest";
 import { compileIpCheck } from "./compile-ip-check.ts";
 
-test("addresses are told from names as before", () => {
+test("addresses are distinguished from names as before", () => {
   compileIpCheck();
   const hosts = [
     "localhost",

@@ -5,7 +5,7 @@ test("an account is a namespace and a name", () => {
   expect(parseAccount("default/web")).toEqual({ namespace: "default", name: "web" });
 });
 
-test.each(["", "web", "/web", "default/", "a/b/c", "a:b/c", "a b/c"])("%j is no account", (text) => {
+test.each(["", "web", "/web", "default/", "a/b/c", "a:b/c", "a b/c"])("%j is not an account", (text) => {
   expect(() => parseAccount(text)).toThrow(`--issue-token is ${JSON.stringify(text)}, expected NAMESPACE/ACCOUNT`);
 });
 

@@ -149,6 +149,6 @@ test("any format gives text", () => {
   );
 });
 
-test.each([-1, 0x110000, 0xd800])("%%c of %d, which is no character, prints the replacement character", (code) => {
+test.each([-1, 0x110000, 0xd800])("%%c of %d, which is not a character, prints the replacement character", (code) => {
   expect(sprintf("%c", [code])).toBe("\ufffd");
 });

@@ -238,7 +238,7 @@ test("a command that is too slow is killed with everything it has started", asyn
   expect(await first({ exec: { command } }, { config })).toMatchObject({ healthy: false });
   const pid = readFileSync(file, "utf8").trim();
   expect(pid).toMatch(/^\d+$/);
-  // A process that is gone for good, or waits for somebody to ask how it ended.
+  // A process that is gone for good, or waits for someone to ask how it ended.
   await until("its end", () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
   rmSync(folder, { recursive: true });
 });

@@ -37,7 +37,7 @@ test.each([
     note: "unreachable",
     serves: "UNAVAILABLE",
   },
-  { what: "what is no status", failure: new Error("gone"), due: true, note: "unreachable", serves: "UNKNOWN" },
+  { what: "what is not a status", failure: new Error("gone"), due: true, note: "unreachable", serves: "UNKNOWN" },
 ])("$what instead of a response: $note", ({ failure, due, note, serves }) => {
   const { lastGood, notes } = lastGoodThatIs(due);
   expect(judgeUnanswered(lastGood, { side: "upstream", failure })?.failure.code).toBe(serves);

@@ -53,7 +53,7 @@ test.each([1, 7, 4096])("pieces of %i bytes come out as they went in", async (cu
 });
 
 describe("copies", () => {
-  test("are made of wanted types only, whole, whatever the cuts", async () => {
+  test("are made of wanted types only, whole, regardless of the cuts", async () => {
     const copies: Buffer[] = [];
     const { feed } = relayTo({
       isRecorded: (typeUrl) => typeUrl === CDS,

@@ -5,26 +5,26 @@ import { type RegisteredStream, StreamRegistry } from "./stream-registry.ts";
 class Stream implements RegisteredStream {
   isIntroduced = false;
   isPrimary = false;
-  readonly told: string[];
+  readonly reported: string[];
   readonly id: number;
   readonly isEnvoy: boolean;
 
-  constructor(id: number, isEnvoy: boolean, told: string[] = []) {
+  constructor(id: number, isEnvoy: boolean, reported: string[] = []) {
     this.id = id;
     this.isEnvoy = isEnvoy;
-    this.told = told;
+    this.reported = reported;
   }
 
   becomePrimary(): void {
     expect(this.isPrimary).toBe(false);
     this.isPrimary = true;
-    this.told.push(`${this.id} becomes`);
+    this.reported.push(`${this.id} becomes`);
   }
 
   resignPrimary(): void {
     expect(this.isPrimary).toBe(true);
     this.isPrimary = false;
-    this.told.push(`${this.id} resigns`);
+    this.reported.push(`${this.id} resigns`);
   }
 }
 
@@ -38,7 +38,7 @@ function introduce(registry: StreamRegistry<Stream>, ...streams: Stream[]): void
 
 describe("who is primary", () => {
   test.each([
-    { what: "nobody, before anybody has asked for listeners", streams: [], primary: undefined },
+    { what: "no stream, before any has asked for listeners", streams: [], primary: undefined },
     { what: "the oldest of clients that are no Envoys", streams: [false, false], primary: 0 },
     { what: "an Envoy, whoever was there before", streams: [false, true, false], primary: 1 },
     { what: "the newest of two Envoys", streams: [true, false, true, false], primary: 2 },
@@ -52,15 +52,15 @@ describe("who is primary", () => {
 
 test("the one before resigns first, and comes back when the newer one has gone", () => {
   const registry = new StreamRegistry<Stream>();
-  const told: string[] = [];
-  const [old, young] = [new Stream(1, true, told), new Stream(2, true, told)];
+  const reported: string[] = [];
+  const [old, young] = [new Stream(1, true, reported), new Stream(2, true, reported)];
   introduce(registry, old, young);
-  expect(told.splice(0)).toEqual(["1 becomes", "1 resigns", "2 becomes"]);
+  expect(reported.splice(0)).toEqual(["1 becomes", "1 resigns", "2 becomes"]);
   registry.remove(young);
-  expect(told.splice(0)).toEqual(["2 resigns", "1 becomes"]);
+  expect(reported.splice(0)).toEqual(["2 resigns", "1 becomes"]);
   old.isIntroduced = false;
   registry.reconsider();
-  expect(told).toEqual(["1 resigns"]);
+  expect(reported).toEqual(["1 resigns"]);
   expect(registry.primary).toBeUndefined();
 });
 

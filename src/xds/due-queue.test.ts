@@ -25,7 +25,7 @@ function setUp({ isSlow = () => false }: { isSlow?: (type: XdsType) => boolean }
 }
 
 describe("what is due", () => {
-  test("goes out in the order of the types, whatever the order of the marks", async () => {
+  test("goes out in the order of the types, regardless of the order of the marks", async () => {
     const { queue, sent } = setUp();
     for (const type of ["RDS", "LDS", "NDS", "EDS", "CDS"] as const) queue.mark(type, DUE_CHANGES);
     await queue.drain();

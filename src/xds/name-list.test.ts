@@ -43,7 +43,7 @@ test("no names are always the same nothing", () => {
   expect(createNameLists()([])).toBe(NO_NAMES);
 });
 
-test("a list is exactly the names of a request whatever their order and repetition", () => {
+test("a list is exactly the names of a request regardless of their order and repetition", () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { maxLength: 8 }), fc.array(fc.string(), { maxLength: 8 }), (known, names) => {
       const equal =

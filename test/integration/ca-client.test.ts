@@ -249,7 +249,7 @@ describe("a CA in trouble", () => {
         code: "untrusted",
         message: `CA at ${ca.endpoint}: certificate is not for 127.0.0.2 (root used: ${ca.rootFile})`,
       });
-      await new Promise((resolve) => setImmediate(resolve)); // warnings are told in a turn of their own
+      await new Promise((resolve) => setImmediate(resolve)); // warnings are reported in a turn of their own
     } finally {
       process.off("warning", note);
     }

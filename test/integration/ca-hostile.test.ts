@@ -173,7 +173,7 @@ describe("a token", () => {
     },
     { what: "for another audience", make: () => signed({ aud: "kubernetes" }) },
     { what: "for no audience", make: () => signed({ aud: [] }) },
-    { what: "of another issuer", make: () => signed({ iss: "somebody" }) },
+    { what: "of another issuer", make: () => signed({ iss: "someone" }) },
     { what: "that has expired", make: () => signed({ exp: nowSeconds() - 1 }) },
     { what: "that never expires", make: () => signed({ exp: undefined }) },
     { what: "whose expiry is text", make: () => signed({ exp: "9999999999" }) },

@@ -297,7 +297,7 @@ describe("another gRPC implementation as the client", () => {
     expect(running.registry.render()).toContain(`citadel_server_csr_sign_err_count{error="${label}"} 1`);
   });
 
-  test("is not given somebody else's identity", async () => {
+  test("is not given another's identity", async () => {
     const running = await startServer();
     const metadata = requestMetadata({ ImpersonatedIdentity: "spiffe://cluster.local/ns/kube-system/sa/admin" });
     await expect(call(running, { csr, metadata })).rejects.toMatchObject({

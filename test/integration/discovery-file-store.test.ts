@@ -233,7 +233,7 @@ test("a file rewritten 100 times a second is read a few times, and its last cont
   const allowed = Math.ceil((performance.now() - began) / 50) + 1;
   await until(() => expect(addressOf("a")).toBe("10.0.1.100"));
   expect(seen.length).toBeLessThanOrEqual(allowed);
-  // A write in place empties the file first; nobody may see that, and a reading that meets it changes nothing.
+  // A write in place empties the file first; no one may see that, and a reading that meets it changes nothing.
   expect(seen.flatMap(({ changes }) => changes).filter(({ change }) => change !== "updated")).toEqual([]);
 });
 
@@ -289,9 +289,9 @@ test("thousands of files are read together, and objects and problems are reporte
   const { snapshot } = await start();
   expect(snapshot.all()).toHaveLength(COUNT - 2 * (COUNT / 100));
   expect(addressOf("w0")).toBe("10.0.0.0");
-  const told = snapshot.problems.map(({ file }) => file.slice(dir.length + 1));
+  const notices = snapshot.problems.map(({ file }) => file.slice(dir.length + 1));
   const wanted = files.filter((_, i) => i % 100 === 7 || i % 100 === 57);
-  expect(told).toEqual(wanted.sort());
+  expect(notices).toEqual(wanted.sort());
 
   await Promise.all(files.slice(0, 500).map((file, i) => writeFile(at(file), document(`w${i}`, "10.9.9.9"))));
   await until(() => expect(addressOf("w499")).toBe("10.9.9.9"));

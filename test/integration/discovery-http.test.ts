@@ -151,9 +151,9 @@ test("a refused document and a rule that collides are counted and reported, and 
   expect(await status()).toContain("bad.yaml:1:");
   await expect.poll(() => server.log.text()).toContain("rule is not followed as written");
   server.write("c.yaml", JSON.stringify({ ...entry("c"), spec: { ...entry("a").spec } }));
-  const told = () => server.log.lines.filter(({ message }) => message === "rule is not followed as written");
+  const notices = () => server.log.lines.filter(({ message }) => message === "rule is not followed as written");
   await expect
-    .poll(() => told().map(({ fields }) => fields.object))
+    .poll(() => notices().map(({ fields }) => fields.object))
     .toEqual(["ServiceEntry default/b", "ServiceEntry default/c"]);
 });
 
@@ -490,7 +490,7 @@ describe("rules over HTTP", () => {
 
   test.each([
     { what: "is too large", path: "/config", length: 5 * 1024 * 1024, status: 413 },
-    { what: "nobody looks at", path: "/nowhere", length: 5 * 1024 * 1024, status: 404 },
+    { what: "no one looks at", path: "/nowhere", length: 5 * 1024 * 1024, status: 404 },
     { what: "never comes", path: "/config/ServiceEntry/default/%ff", length: 0, status: 400 },
   ])(
     "a body that $what ends the connection with its answer, for the next request would wait behind it",

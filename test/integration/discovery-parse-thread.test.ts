@@ -127,7 +127,7 @@ test("an idle thread ends, and the next request has another", async () => {
   }
 });
 
-test("a control plane that is told to end does not wait for a load in progress", async () => {
+test("a control plane that is asked to end does not wait for a load in progress", async () => {
   const thread = opened.add(startParseThread(url));
   const loads: Promise<unknown>[] = [];
   const readDocuments: typeof thread.readDocuments = (...request) => {

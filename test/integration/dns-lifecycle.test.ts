@@ -225,7 +225,7 @@ describe("stopping", () => {
     const first = fixture.server.stop();
     expect(fixture.server.stop()).toBe(first);
     await first;
-    // Whoever still waited was told.
+    // Whoever still waited was reported.
     expect(await waiting).toMatchObject({ rcode: 2 });
     await fixture[Symbol.asyncDispose]();
     idle.destroy();

@@ -106,7 +106,7 @@ test("an IPv6 address that is still checked for a double fails no start and is s
   await until(async () => expect(await answerAt(both.remote, "fd00::20")).toBe("9.9.9.9"));
 });
 
-test("an address whose port somebody else has is reported and the others are served", async () => {
+test("an address whose port another party has is reported and the others are served", async () => {
   await using both = await createNetnsPair();
   const { pod, remote } = both;
   await using server = await startServer(pod, ":1053");

@@ -82,7 +82,7 @@ describe("unix socket", () => {
     await channel.connect();
   });
 
-  test("a socket that somebody serves is left alone", async () => {
+  test("a socket that someone serves is left alone", async () => {
     const listen = listenAt("live");
     await using _first = await startEchoServer({ listen });
     await expect(startEchoServer({ listen })).rejects.toMatchObject({ code: "address-in-use" });
@@ -224,7 +224,7 @@ describe("drain", () => {
     { who: "says nothing", says: "" },
     { who: "stops in the middle of its greeting", says: PREFACE.slice(0, 10) },
     { who: "has greeted and tells no settings", says: PREFACE },
-    { who: "has told its settings and takes no others", says: `${PREFACE}\0\0\0\x04\0\0\0\0\0` },
+    { who: "has sent its settings and accepts no others", says: `${PREFACE}\0\0\0\x04\0\0\0\0\0` },
   ])("a client that $who and never closes does not hold it up", async ({ says }) => {
     await using server = await startEchoServer();
     const client = connectSocket({ port: portOf(server), host: "127.0.0.1", allowHalfOpen: true });

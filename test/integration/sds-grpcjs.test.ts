@@ -118,7 +118,7 @@ test("a stale nonce is counted and changes nothing", async () => {
   expect(sds.registry.render()).toContain('istio_agent_pilot_xds_expired_nonce{type="sds"} 1');
 });
 
-test("no names unsubscribe; names after that are answered in full whatever the nonce", async () => {
+test("no names unsubscribe; names after that are answered in full regardless of the nonce", async () => {
   const stream = sds.client.stream();
   stream.send(firstRequest("default"));
   const { nonce } = await stream.next();
@@ -183,7 +183,7 @@ test("a client that goes away while its secret is being made leaves nothing behi
   stream.send(firstRequest("slow"));
   await until("the secret is asked for", () => sds.source.gets === 1);
   stream.cancel();
-  await until("nobody listens any more", () => sds.source.listenerCount === 0);
+  await until("no one listens any more", () => sds.source.listenerCount === 0);
 });
 
 test("a client that goes away in the middle of an answer leaves nothing behind", async () => {
@@ -192,7 +192,7 @@ test("a client that goes away in the middle of an answer leaves nothing behind",
   stream.send(firstRequest("default"));
   await until("the secret is asked for", () => sds.source.gets === 1);
   stream.cancel();
-  await until("nobody listens any more", () => sds.source.listenerCount === 0);
+  await until("no one listens any more", () => sds.source.listenerCount === 0);
   const next = sds.client.stream();
   next.send(firstRequest("ROOTCA"));
   expect(secretNames(await next.next())).toEqual(["ROOTCA"]);

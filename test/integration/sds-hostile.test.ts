@@ -55,7 +55,7 @@ describe("too much", () => {
       stream.send({ node: node(), type_url: SECRET_TYPE, resource_names_subscribe: names });
     }
     await expect(stream.ended).resolves.toMatchObject({ code: grpc.status.INVALID_ARGUMENT });
-    await until("nobody listens any more", () => sds.source.listenerCount === 0);
+    await until("no one listens any more", () => sds.source.listenerCount === 0);
     await expectService();
   });
 

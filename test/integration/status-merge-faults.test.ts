@@ -284,7 +284,7 @@ test("a slow scraper holds back the sources instead of filling memory", async ()
   const socket = connect(t.port, "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write("GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
-  // Nobody reads: what the kernel's buffers and ours take is all that may come.
+  // No one reads: what the kernel's buffers and ours take is all that may come.
   let last = -1;
   await expect
     .poll(

@@ -136,7 +136,7 @@ test("the first generations add the probe's own headers, its host too, and follo
   const prober = { httpGet: { port: app.port, httpHeaders } };
   for (const isLocal of [true, false]) {
     await using t = await startProbes(prober, { isLocal, target: { host: "127.0.0.1", localAddress: undefined } });
-    // Nobody listens there: following is what fails.
+    // No one listens there: following is what fails.
     expect((await t.probe({ "X-A": "1", Host: "pod" })).status).toBe(isLocal ? 500 : 200);
   }
   expect(seen).toEqual(["named 1, 2", "pod 1"]);

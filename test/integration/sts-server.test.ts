@@ -118,7 +118,7 @@ describe("an exchange", () => {
     expect(google.calls.map((call) => call.body.scope)).toEqual(["scope-a scope-b", ["scope-a", "scope-b"]]);
   });
 
-  test("of generation 1.7 names the trust domain whatever the token says", async () => {
+  test("of generation 1.7 names the trust domain regardless of what the token says", async () => {
     const { google, exchange } = await start({ namespaceFromToken: false });
     await exchange();
     expect(google.calls[0]?.body.audience).toBe("identitynamespace:cluster.local:https://cluster");

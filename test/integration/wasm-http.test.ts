@@ -283,7 +283,7 @@ describe("TLS", () => {
       expect(await empty.reason({ url })).toMatch(/certificate/);
       await using missing = await startTestConverter({ rootsFile: "/nowhere/roots.pem" });
       expect(await missing.reason({ url })).toMatch(/certificate/);
-      // TLS is with the server, whatever is in between: its name is checked, and the proxy's answer is told.
+      // TLS is with the server, whatever is in between: its name is checked, and the proxy's answer is reported.
       await using proxy = await startConnectProxy(`127.0.0.1:${port}`);
       const through = (proxyPort: number) => (address: URL) =>
         // The tests' server is on this machine, which no proxy is for.

@@ -57,7 +57,7 @@ describe("an https:// proxy", () => {
 
   test.each([
     {
-      is: "signed by nobody who is trusted",
+      is: "signed by no one who is trusted",
       key: () => opensslCertificates().server,
       ca: undefined,
       says: /certificate/,

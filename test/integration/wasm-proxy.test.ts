@@ -17,7 +17,7 @@ async function setUp(settings: (proxyPort: number) => Partial<ProxySettings>) {
   const environment = { httpProxy: "", httpsProxy: "", noProxy: "", ...settings(proxy.port) };
   const wasm = await startTestConverter({
     route: (url) => proxyRoute(url, environment),
-    // Nobody but the proxy knows the names.
+    // No one but the proxy knows the names.
     resolve: async (name) => Promise.reject(new Error(`no such host: ${name}`)),
   });
   return {

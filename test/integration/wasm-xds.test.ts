@@ -66,7 +66,7 @@ const clusters = (kind: XdsProtocol) =>
     ? discoveryResponse.encode({ versionInfo: "1", typeUrl: CDS, nonce: "cds", resources: [] })
     : deltaDiscoveryResponse.encode({ typeUrl: CDS, nonce: "cds" });
 
-/** Modules by path; "/slow" waits until it is told to answer. */
+/** Modules by path; "/slow" waits until the test lets it answer. */
 async function startModules() {
   const held: ServerResponse[] = [];
   let arrived: () => void = () => undefined;

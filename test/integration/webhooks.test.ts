@@ -54,7 +54,7 @@ test("dry runs, gzip, a charset and the API server's timeout make no difference 
   }
 });
 
-test("requests that are no reviews are refused as the reference refuses them, and the connection goes on", async () => {
+test("requests that are not reviews are refused as the reference refuses them, and the connection goes on", async () => {
   await using injector = await startTestInjector();
   const ask = async (body: string | Uint8Array, headers = {}, path = "/inject") => {
     const { status, body: text } = await injector.post(path, body, { headers });

@@ -107,7 +107,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     {
       await using server = await startRawServer((stream) => {
         stream.respond(GZIP_ANSWER);
-        // What nobody has asked for yet is forwarded, and not kept.
+        // What no one has asked for yet is forwarded, and not kept.
         let asked = Buffer.alloc(0);
         stream.on("data", (bytes: Buffer) => {
           const isAnswered = asked.includes(CDS);
@@ -193,7 +193,7 @@ function answerNothing(stream: ServerHttp2Stream, _headers: IncomingHttpHeaders)
   stream.respond(GRPC_ANSWER);
 }
 
-/** A field that nobody knows, as large as wanted: letters that do not compress to nothing. */
+/** A field that no one knows, as large as wanted: letters that do not compress to nothing. */
 function padding(bytes: number): Buffer {
   const length = [(bytes & 0x7f) | 0x80, ((bytes >> 7) & 0x7f) | 0x80, (bytes >> 14) & 0x7f];
   const letters = Buffer.from(Array.from({ length: bytes }, (_, index) => 97 + ((index * index + (index >> 7)) % 26)));

@@ -95,7 +95,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     await old.client.received(1);
     await old.stream.received(before + 2);
     expect(agent.handled).toEqual(["second"]);
-    // Nobody waits for an answer that does not come, or shows the proxy as behind.
+    // No one waits for an answer that does not come, or shows the proxy as behind.
     expect(since(old.stream, before)).toEqual([
       { ...plain, typeUrl: NAME_TABLE_TYPE, nonce: "3", version: kind === "sotw" ? "v3" : "", unsub },
       { ...plain, typeUrl: PROXY_CONFIG_TYPE, nonce: "4", version: kind === "sotw" ? "v4" : "", unsub },

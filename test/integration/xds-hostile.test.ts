@@ -31,7 +31,7 @@ function mixed(kind: XdsProtocol, typeUrl: string, inside: string, nonce: string
     : deltaDiscoveryResponse.encode({ typeUrl, nonce, resources: [{ name: "r", resource }] });
 }
 
-/** What nobody handles would end the process. */
+/** What no one handles would end the process. */
 async function withoutUnhandled(act: () => Promise<void>): Promise<void> {
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => void unhandled.push(reason);
@@ -48,7 +48,7 @@ async function withoutUnhandled(act: () => Promise<void>): Promise<void> {
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   const codec = kind === "sotw" ? discoveryRequest : deltaDiscoveryRequest;
 
-  test("what a response says of itself decides who gets it, whatever it holds", async () => {
+  test("what a response says of itself decides who gets it, regardless of what it holds", async () => {
     using socket = socketFolder();
     await using server = await startControlPlane();
     const handled: Buffer[] = [];

@@ -139,8 +139,8 @@ test.each(["sotw", "delta"] as const)(
       await using second = openRawAds(socket.path, kind);
       second.send(ask(kind, CDS, envoy));
       await (await server.stream(index + 1)).received(1);
-      const told = files.warnings.filter((text) => text.startsWith("Failed to init xds proxy dial options"));
-      expect(told).toHaveLength(index + 1);
+      const notices = files.warnings.filter((text) => text.startsWith("Failed to init xds proxy dial options"));
+      expect(notices).toHaveLength(index + 1);
     }
     stream.send(push(kind, CDS, ["still"]));
     await first.received(1);

@@ -11,7 +11,7 @@ test.each([
     text: "a: &x {q: 1}\nb: *x\nc: {<<: *x, r: 2}\n",
     gives: '{"a":{"q":1},"b":{"q":1},"c":{"q":1,"r":2}}',
   },
-  { what: "a tag that nobody knows", text: "a: !foo bar\n", gives: '{"a":"bar"}' },
+  { what: "a tag that no one knows", text: "a: !foo bar\n", gives: '{"a":"bar"}' },
   { what: "keys in order", text: '{"b": 1, "a": {"d": 1, "c": 2}}', gives: '{"a":{"c":2,"d":1},"b":1}' },
   {
     what: "integers of 64 bits",

@@ -31,7 +31,7 @@ describe("raw metadata", () => {
     });
   });
 
-  test("ISTIO_METAJSON_ objects are merged at the top level, whatever the variable's name", () => {
+  test("ISTIO_METAJSON_ objects are merged at the top level, regardless of the variable's name", () => {
     const env = { ISTIO_METAJSON_X: '{"a":1,"b":{"c":[true]}}', ISTIO_METAJSON_NULL: "null" };
     expect(metadata({ env })).toMatchObject({ a: 1, b: { c: [true] } });
   });

@@ -83,7 +83,7 @@ test.each([
   expect(labels.get("istio-locality")).toBe(written);
 });
 
-test("an empty preferred label means the platform's locality, whatever the other label says", () => {
+test("an empty preferred label means the platform's locality, regardless of what the other label says", () => {
   const labels = new Map([
     ["topology.istio.io/locality", ""],
     ["istio-locality", "a.b"],

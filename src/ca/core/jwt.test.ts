@@ -72,7 +72,7 @@ describe("key lists", () => {
     expect(keysOf(...(entries as object[]), jwk(p256.publicKey, { use: "sig" }))).toHaveLength(1);
   });
 
-  test.each(["", "{}", "[]", '{"keys":{}}', "null", "<html>"])("%j is no list", (text) => {
+  test.each(["", "{}", "[]", '{"keys":{}}', "null", "<html>"])("%j is not a list", (text) => {
     expect(parseJwks(text)).toBeUndefined();
   });
 

@@ -22,7 +22,7 @@ test.each([
   { what: "a URI and a DNS name", hosts: [ID, "web"], problem: undefined },
   { what: "no URI", hosts: ["web"], problem: "peer certificate does not contain 1 URI type SAN, detected 0" },
   { what: "two URIs", hosts: [ID, ID], problem: "peer certificate does not contain 1 URI type SAN, detected 2" },
-  { what: "a URI that is no identity", hosts: ["spiffe://td/x"], problem: "identity is not a spiffe format" },
+  { what: "a URI that is not an identity", hosts: ["spiffe://td/x"], problem: "identity is not a spiffe format" },
   {
     what: "an unknown trust domain",
     hosts: ["spiffe://x/ns/n/sa/s"],

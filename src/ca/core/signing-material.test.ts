@@ -112,7 +112,7 @@ describe("revocation lists", () => {
     );
   });
 
-  test("a list that is signed by somebody else of that name does not count", async () => {
+  test("a list that is signed by another party of that name does not count", async () => {
     const impostor = await makeCertificate({ organization: "middle" });
     const crl = [root, impostor, signer].map(revocationList).join("");
     expect(() => check({ crl })).toThrow("missing CRL");

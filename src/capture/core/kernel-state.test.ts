@@ -32,7 +32,7 @@ test("a listing is read table by table, with lines unchanged", () => {
   expect(ownChains(state.get("nat") ?? new Map())).toEqual([]);
 });
 
-test("an empty table has no rules, whatever its policies", () => {
+test("an empty table has no rules, regardless of its policies", () => {
   const state = parseKernelState("*nat\n:PREROUTING DROP [0:0]\n:OUTPUT ACCEPT [0:0]\nCOMMIT\n");
   expect(hasRules(state)).toBe(false);
   expect(hasOwnChains(state)).toBe(false);

@@ -57,7 +57,7 @@ test("a mesh without mistakes has no findings and exit code 0", async () => {
   expect(said).toContain("No findings in 2 objects.");
 });
 
-test("files together are one mesh, in whatever order they are given", async () => {
+test("files together are one mesh, regardless of the order in which they are given", async () => {
   const paths = [file("route.yaml", route("web")), file("service.yaml", SERVICE)];
   expect((await run(...paths)).code).toBe(0);
   expect((await run(...paths.toReversed())).code).toBe(0);

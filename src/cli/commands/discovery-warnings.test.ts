@@ -25,8 +25,8 @@ test.each([
   { is: "broken", text: "networks: [", says: ["the file cannot be read either"] },
 ])("a networks file that is $is leads to $says", async ({ text, says }) => {
   if (text !== undefined) writeFileSync(path, text);
-  const told = await warnings([`--networksConfig=${path}`]);
-  expect(told).toEqual(says.map((part) => expect.stringContaining(part)));
+  const notices = await warnings([`--networksConfig=${path}`]);
+  expect(notices).toEqual(says.map((part) => expect.stringContaining(part)));
 });
 
 test("rules that end with the process are reported", async () => {

@@ -181,22 +181,22 @@ test("a body that is not text comes back byte by byte", async () => {
 });
 
 test.each([
-  { what: "a body cut short", answer: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", told: /^unexpected EOF$/ },
-  { what: "no answer at all", answer: "", told: /^Get ".*": EOF$/ },
-  { what: "something else than HTTP", answer: "hello\r\n\r\n", told: /^Get ".*": Parse Error/ },
+  { what: "a body cut short", answer: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf", reason: /^unexpected EOF$/ },
+  { what: "no answer at all", answer: "", reason: /^Get ".*": EOF$/ },
+  { what: "something else than HTTP", answer: "hello\r\n\r\n", reason: /^Get ".*": Parse Error/ },
   {
     what: "a change of the protocol",
     answer: "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
-    told: /^Get ".*": the server wants to speak another protocol$/,
+    reason: /^Get ".*": the server wants to speak another protocol$/,
   },
   {
     what: "a redirect to nowhere",
     answer: "HTTP/1.1 302 Found\r\nlocation: http://[bad\r\ncontent-length: 0\r\n\r\n",
-    told: /^Get ".*": failed to parse Location header "http:\/\/\[bad"$/,
+    reason: /^Get ".*": failed to parse Location header "http:\/\/\[bad"$/,
   },
-])("$what ends the request with a reason", async ({ answer, told }) => {
+])("$what ends the request with a reason", async ({ answer, reason }) => {
   await using server = await startRawServer(() => answer);
-  await expect(sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).rejects.toThrow(told);
+  await expect(sendRequest({ method: "GET", url: server.url, timeoutMs: 5000 })).rejects.toThrow(reason);
 });
 
 test("a tunnel that the server opens is reported and not waited for", async () => {

@@ -1,54 +1,16 @@
 import { expect, test } from "vitest";
-import { createLog } from "../../base/log/log.ts";
+import { type CliOutcome, runWords } from "../../../test/support/cli/run-words.ts";
 import { COMMANDS } from "../commands/list.ts";
 import type { Command, CommandContext, CommandEntry } from "./command.ts";
-import { runCli } from "./run-cli.ts";
-
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly logged: string[];
-}
 
 /** Runs one command line against the given commands with everything captured. */
-async function run(
+function run(
   line: string | readonly string[],
   commands: readonly CommandEntry[] = COMMANDS,
   env: CommandContext["env"] = {},
-): Promise<Outcome> {
+): Promise<CliOutcome> {
   const words = typeof line === "string" ? line.split(" ").filter((word) => word !== "") : line;
-  let [stdout, stderr] = ["", ""];
-  const logged: string[] = [];
-  const log = createLog(() => 0);
-  const target = { write: (text: string) => void logged.push(text), close: () => undefined };
-  log.configure({
-    json: false,
-    outputLevels: new Map(),
-    stackLevels: new Map(),
-    callerScopes: new Set(),
-    targets: [target],
-  });
-  const code = await runCli({
-    words,
-    commands,
-    env,
-    // The flags of the line would send lines to the real stdout; what counts here is the logger that gets the failure.
-    log: { ...log, configure: () => undefined },
-    signal: new AbortController().signal,
-    onSignal: () => undefined,
-    uptimeMs: () => 0,
-    commandLine: [],
-    isTerminal: false,
-    now: () => 0,
-    print: (text) => {
-      stdout += text;
-    },
-    printError: (text) => {
-      stderr += text;
-    },
-  });
-  return { code, stdout, stderr, logged };
+  return runWords({ words, commands, env });
 }
 
 /** A `proxy` that answers with what reached it, to test the search and the tolerance without an agent. */

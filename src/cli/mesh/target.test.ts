@@ -37,7 +37,7 @@ test.each(["..", "../../etc", "/tmp/x", "a/b", "Shop", "-x", "a\nb", ".", "x".re
   },
 );
 
-test("the only mesh that runs is meant, whatever others have left", () => {
+test("the only mesh that runs is meant, regardless of what others have left", () => {
   leave("one");
   leave("gone", { parent: { pid: process.pid, start: "0" } });
   leave("broken", { parent: undefined });

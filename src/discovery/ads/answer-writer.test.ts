@@ -90,7 +90,7 @@ describe("the wait for a client", () => {
   });
 
   test.each([undefined, 2 ** 31, Number.POSITIVE_INFINITY])(
-    "within %d ms nobody is late after a minute",
+    "within %d ms no one is late after a minute",
     async (ms) => {
       const settled = vi.fn();
       void isDoneWithin(never, ms).then(settled);

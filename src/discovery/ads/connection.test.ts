@@ -115,7 +115,7 @@ function connect({ fails = () => false, writes, bytes = 1, ...more }: Given = {}
   };
 }
 
-test("a push goes through the types in their order, whatever the order of subscriptions", async () => {
+test("a push goes through the types in their order, regardless of the order of subscriptions", async () => {
   const client = connect();
   for (const type of ["NDS", "RDS", "LDS", "EDS", "CDS"] as const) {
     client.subscribe(type, type === "RDS" || type === "EDS" ? ["a"] : []);

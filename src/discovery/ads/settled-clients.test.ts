@@ -30,7 +30,7 @@ const RUNS = Number(process.env.MODEL_RUNS ?? 120);
 const ANY_RULES = fc.array(ANY_AGED_RULE, { maxLength: 8, size: "max" });
 
 test(
-  "whatever happens to a mesh and its streams, every client ends with what a new one would get, and was sent each thing once",
+  "after any changes of a mesh and its streams, every client ends with what a new one would get, and was sent each thing once",
   async () => {
     await fc.assert(
       fc.asyncProperty(ANY_RULES, ANY_CLIENTS, ANY_ACTIONS, async (objects, clients, actions) => {

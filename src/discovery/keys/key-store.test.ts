@@ -39,24 +39,24 @@ function object(name: string, ...rules: readonly object[]): ConfigObject<"Reques
 
 /** Refreshes and attempts follow each other as fast as the test says. */
 function start(options: Partial<KeyStoreOptions> = {}) {
-  const told: string[] = [];
+  const notices: string[] = [];
   const changes: string[] = [];
   const tell =
     (level: string) =>
     (message: string, fields: object = {}) =>
-      void told.push(`${level} ${message} ${JSON.stringify(fields)}`);
+      void notices.push(`${level} ${message} ${JSON.stringify(fields)}`);
   const log: Logger = { ...silentLogger, info: tell("info"), warn: tell("warn") };
   const backoff = { initialMs: 5, maxMs: 20, factor: 2, jitter: 0 };
   const store = startKeyStore({ log, refreshMs: LONG, backoff, ...options });
   store.subscribe((objects) => changes.push(objects.map(({ namespace, name }) => `${namespace}/${name}`).join(" ")));
   opened.defer(() => store.stop());
-  return { store, told, changes };
+  return { store, notices, changes };
 }
 
 describe("keys that objects ask for", () => {
   test("are fetched once for all of them, and it is reported whose they are", async () => {
     const { uri, asked } = await serve((_, response) => void response.end(keySet("a")));
-    const { store, changes, told } = start();
+    const { store, changes, notices } = start();
     store.want([object("one", { jwksUri: uri }, { jwksUri: uri, issuer: "j" }), object("two", { jwksUri: uri })]);
     await store.tried(LONG);
     expect([...store.keys]).toEqual([[`keys ${uri}`, keySet("a")]]);
@@ -64,7 +64,7 @@ describe("keys that objects ask for", () => {
     await store.tried(LONG);
     expect(asked).toEqual(["/keys"]);
     expect(changes).toEqual(["default/one default/two"]);
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
   });
 
   test("are not fetched for rules that have theirs with them", async () => {
@@ -110,49 +110,49 @@ describe("keys that cannot be had", () => {
       if (failures < 0) response.end(keySet("a"));
       else response.writeHead(500).end("secret words");
     });
-    const { store, told, changes } = start();
+    const { store, notices, changes } = start();
     store.want([object("one", { jwksUri: uri })]);
     await store.tried(LONG);
     expect(store.keys.size).toBe(0);
     await expect.poll(() => store.keys.size, SOON).toBe(1);
     expect(asked).toHaveLength(5);
-    expect(told).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(
         /^warn keys for tokens cannot be fetched, all tokens are rejected .*RequestAuthentication default\/one.*status 500/,
       ),
       expect.stringMatching(/^info keys for tokens were fetched after all .*default\/one/),
     ]);
-    expect(told.join()).not.toContain("secret words");
+    expect(notices.join()).not.toContain("secret words");
     expect(changes).toEqual(["default/one"]);
   });
 
   test("leave those that were had before", async () => {
     let isDown = false;
     const { uri, asked } = await serve((_, response) => void (isDown ? response.end("{") : response.end(keySet("a"))));
-    const { store, told, changes } = start({ refreshMs: 5 });
+    const { store, notices, changes } = start({ refreshMs: 5 });
     store.want([object("one", { jwksUri: uri })]);
     await store.tried(LONG);
     isDown = true;
-    await expect.poll(() => told.length, SOON).toBe(1);
+    await expect.poll(() => notices.length, SOON).toBe(1);
     const count = asked.length;
     await expect.poll(() => asked.length, SOON).toBeGreaterThan(count + 2);
-    expect(told).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/^warn keys for tokens cannot be fetched, the last ones stay .*not JSON/),
     ]);
     expect(store.keys.get(`keys ${uri}`)).toBe(keySet("a"));
     isDown = false;
-    await expect.poll(() => told.length, SOON).toBe(2);
+    await expect.poll(() => notices.length, SOON).toBe(2);
     expect(changes).toHaveLength(1);
   });
 
   test("hold no one up longer than they may", async () => {
     const { uri } = await serve(() => undefined);
-    const { store, told } = start();
+    const { store, notices } = start();
     store.want([object("one", { jwksUri: uri, timeout: "30s" })]);
     await store.tried(20);
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
     await store.stop();
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
   });
 
   test.each([
@@ -160,10 +160,10 @@ describe("keys that cannot be had", () => {
     { rules: [{ timeout: "0.050s" }, { timeout: "0.060s" }], limit: LONG, because: "of the longest limit of a rule" },
   ])("are given up after a time because $because", async ({ rules, limit }) => {
     const { uri } = await serve(() => undefined);
-    const { store, told } = start({ timeoutMs: limit });
+    const { store, notices } = start({ timeoutMs: limit });
     store.want([object("one", ...rules.map((rule) => ({ ...rule, jwksUri: uri })))]);
     await store.tried(LONG);
-    expect(told[0]).toMatch(/no answer within \d+/);
+    expect(notices[0]).toMatch(/no answer within \d+/);
   });
 });
 

@@ -29,8 +29,8 @@ function start(problems: readonly RuleProblem[]) {
     log,
     quietMs: 100,
   });
-  const told = () => log.lines.map(({ fields }) => fields.object ?? `${fields.more} more`);
-  return { state, log, registry, watch, told };
+  const notices = () => log.lines.map(({ fields }) => fields.object ?? `${fields.more} more`);
+  return { state, log, registry, watch, notices };
 }
 
 test("what is there at the start is reported, with the object and the reason", async () => {
@@ -46,18 +46,18 @@ test("what is there at the start is reported, with the object and the reason", a
 });
 
 test("rules that cannot be compared are reported, and looked at again with the next push", async () => {
-  const { state, log, watch, told } = start([undefined as unknown as RuleProblem]);
+  const { state, log, watch, notices } = start([undefined as unknown as RuleProblem]);
   await vi.advanceTimersByTimeAsync(100);
   expect(log.lines).toMatchObject([{ level: "error", message: "rules could not be compared" }]);
   state.problems = [problem("a")];
   watch.note(RULES);
   await vi.advanceTimersByTimeAsync(100);
-  expect(told().at(-1)).toBe("VirtualService default/a");
+  expect(notices().at(-1)).toBe("VirtualService default/a");
   await watch.stop();
 });
 
 test("a problem is reported when it appears, not again with each push, and again when it comes back", async () => {
-  const { state, watch, told } = start([problem("a")]);
+  const { state, watch, notices } = start([problem("a")]);
   const push = async (problems: readonly RuleProblem[]) => {
     state.problems = problems;
     watch.note(RULES);
@@ -65,10 +65,10 @@ test("a problem is reported when it appears, not again with each push, and again
   };
   await push([problem("a"), problem("b")]);
   await push([problem("a"), problem("b")]);
-  expect(told()).toEqual(["VirtualService default/a", "VirtualService default/b"]);
+  expect(notices()).toEqual(["VirtualService default/a", "VirtualService default/b"]);
   await push([problem("b")]);
   await push([problem("a"), problem("b")]);
-  expect(told().slice(2)).toEqual(["VirtualService default/a"]);
+  expect(notices().slice(2)).toEqual(["VirtualService default/a"]);
   await watch.stop();
 });
 
@@ -102,10 +102,10 @@ test("repeated hosts and subsets are counted, and the count falls again", async 
 });
 
 test("of very many the first are reported and the rest is a number", async () => {
-  const { watch, told } = start(Array.from({ length: 53 }, (_, at) => problem(`v${at}`)));
+  const { watch, notices } = start(Array.from({ length: 53 }, (_, at) => problem(`v${at}`)));
   await vi.advanceTimersByTimeAsync(100);
-  expect(told()).toHaveLength(51);
-  expect(told().at(-1)).toBe("3 more");
+  expect(notices()).toHaveLength(51);
+  expect(notices().at(-1)).toBe("3 more");
   await watch.stop();
 });
 

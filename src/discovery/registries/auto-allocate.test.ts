@@ -39,7 +39,7 @@ test("more names than addresses leave some without, and end", () => {
   expect(autoAllocate(services).size).toBeGreaterThan(64_000);
 });
 
-test("a name alone in its slot has the same address whatever else there is", () => {
+test("a name alone in its slot has the same address regardless of what else there is", () => {
   const name = fc.stringMatching(/^[a-z]{1,8}$/);
   fc.assert(
     fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 5 }), (names) => {

@@ -20,7 +20,7 @@ test.each([
   expect(shuffled).toEqual(order);
 });
 
-test("nothing is lost, whatever is drawn", () => {
+test("nothing is lost, regardless of the numbers drawn", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 50 }), fc.integer(), (items, seed) => {
       const shuffled = [...items];

@@ -57,7 +57,7 @@ const CLIENT = { match: { mode: "CLIENT" } };
 const SERVER_ONLY = { match: { mode: "SERVER" } };
 
 test.each(["[null]", "[{}]", '[{name: ""}]'])(
-  "mesh providers %s without a name stop nobody from logging",
+  "mesh providers %s without a name stop no one from logging",
   (providers) => {
     const objects = documents(collector, telemetry([entry("nobody")]));
     const mesh = createTestMesh(objects, `${FILE}\nextensionProviders: ${providers}\n`);
@@ -161,7 +161,7 @@ describe("who logs where", () => {
       mesh: FILE,
       client: ["/dev/stdout"],
     },
-    { is: "nobody has that provider", objects: [telemetry([entry("nobody")])], mesh: FILE, client: ["/dev/stdout"] },
+    { is: "no one has that provider", objects: [telemetry([entry("nobody")])], mesh: FILE, client: ["/dev/stdout"] },
   ])("$is", ({ objects, mesh, client, server = client }) => {
     const made = logs(objects, mesh);
     expect(summary(made.client.traffic)).toEqual(client);

@@ -216,7 +216,7 @@ describe("a provider that cannot be asked", () => {
     expect(problems).toEqual([expect.stringContaining("providers are not asked on trial")]);
   });
 
-  test("by servers without proxy: they deny, whatever providers there are", () => {
+  test("by servers without proxy: they deny, regardless of the providers", () => {
     expect(configOf(buildGrpcAccessFilters(viewOf([grpc()], custom()))[0])).toMatchObject({
       rules: { action: "DENY", policies: { "default-ask-0": rule } },
     });

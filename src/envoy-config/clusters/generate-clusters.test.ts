@@ -140,7 +140,7 @@ test.each([
   { what: "a headless service, one not able", yaml: headless(ABLE + UNABLE), socket: "none" },
   { what: "a headless service without workloads", yaml: headless(""), socket: "none" },
   {
-    what: "a headless service, one told not to",
+    what: "a headless service, one with DISABLE",
     yaml: headless(ABLE) + policy("web", "{selector: {matchLabels: {app: web}}, mtls: {mode: DISABLE}}"),
     socket: "none",
   },
@@ -289,7 +289,7 @@ test("a service without resolution may be called on another port than clients as
   expect(cluster).toMatchObject({ type: "ORIGINAL_DST", originalDstLbConfig: { upstreamPortOverride: 8080 } });
 });
 
-test("of one host in two namespaces the first by namespace is called, whatever the objects are called", () => {
+test("of one host in two namespaces the first by namespace is called, regardless of the names of the objects", () => {
   const entryIn = (name: string, resolution: string, namespace: string) =>
     entry(name, `{hosts: [two.example], resolution: ${resolution}, ${HTTP}}`, namespace);
   const [cluster] = generateOutboundClusters(

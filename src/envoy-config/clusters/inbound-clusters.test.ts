@@ -56,7 +56,7 @@ test("each port that the workload serves has a cluster to the address that was c
   expect(JSON.stringify(clusters.get("inbound|8082||"))).toContain('"useDownstreamProtocolConfig"');
 });
 
-test("unknown traffic is let through or ended, whatever the mesh holds", () => {
+test("unknown traffic is let through or ended, regardless of what the mesh holds", () => {
   const clusters = inbound("");
   expect([...clusters.keys()]).toEqual(FIXED);
   expect(clusters.get("BlackHoleCluster")).toEqual({ name: "BlackHoleCluster", type: "STATIC", connectTimeout: "10s" });

@@ -201,17 +201,17 @@ test.each([
   { what: "SIMPLE", yaml: rule("trafficPolicy: {tls: {mode: SIMPLE}}"), gives: [false, false] },
   { what: "DISABLE", yaml: rule("trafficPolicy: {tls: {mode: DISABLE}}"), gives: [false, false] },
   {
-    what: "the workload told not to",
+    what: "DISABLE for the workload",
     yaml: peer("{selector: {matchLabels: {app: web}}, mtls: {mode: DISABLE}}"),
     gives: [false, false],
   },
   {
-    what: "its port told not to",
+    what: "DISABLE for its port",
     yaml: peer("{selector: {matchLabels: {app: web}}, mtls: {mode: STRICT}, portLevelMtls: {8080: {mode: DISABLE}}}"),
     gives: [false, false],
   },
   {
-    what: "another port told not to",
+    what: "DISABLE for another port",
     yaml: peer("{selector: {matchLabels: {app: web}}, mtls: {mode: STRICT}, portLevelMtls: {9999: {mode: DISABLE}}}"),
     gives: [true, false],
   },

@@ -24,7 +24,7 @@ describe("which proxies are patched", () => {
   const ROOT = { namespace: "istio-system" };
 
   test.each<{ is: string; objects: TestObject[]; seconds: number }>([
-    { is: "nobody says anything", objects: [], seconds: 10 },
+    { is: "no one says anything", objects: [], seconds: 10 },
     { is: "the namespace", objects: [slow(1)], seconds: 1 },
     { is: "another namespace", objects: [slow(1, { namespace: "prod" })], seconds: 10 },
     { is: "the mesh", objects: [slow(1, ROOT)], seconds: 1 },
@@ -150,8 +150,8 @@ describe("of two things with one name the first is added, and the other is repor
       expect(all.filter(({ name }) => name === "x")).toHaveLength(1);
       // What leaves the workload is shared by all that are alike, so that it goes before what is a workload's own.
       const refused = first === "SIDECAR_INBOUND" && second !== "SIDECAR_INBOUND" ? 0 : 1;
-      const told = `refused-rule: EnvoyFilter default/f: configPatches[${refused}]: the name x is taken`;
-      expect(new Set(problems)).toEqual(new Set([told]));
+      const notices = `refused-rule: EnvoyFilter default/f: configPatches[${refused}]: the name x is taken`;
+      expect(new Set(problems)).toEqual(new Set([notices]));
     },
   );
 

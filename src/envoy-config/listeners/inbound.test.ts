@@ -385,9 +385,9 @@ describe("what a proxy wants of its HTTP managers", () => {
     { what: "a server name", mesh: { server: { value: "me" } }, has: { serverName: "me" } },
     { what: "its own", mesh: { server: { disabled: true } }, has: { serverHeaderTransformation: "PASS_THROUGH" } },
     { what: "no request id", mesh: { requestId: { disabled: true } }, has: { generateRequestId: false } },
-    { what: "ports told", mesh: { xForwardedPort: { enabled: true } }, has: { appendXForwardedPort: true } },
+    { what: "forwarded ports", mesh: { xForwardedPort: { enabled: true } }, has: { appendXForwardedPort: true } },
     {
-      what: "certificates told",
+      what: "forwarded certificates",
       mesh: { forwardedClientCert: "SANITIZE_SET", setCurrentClientCertDetails: { cert: true, uri: false } },
       has: {
         forwardClientCertDetails: "SANITIZE_SET",

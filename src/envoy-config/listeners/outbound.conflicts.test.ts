@@ -116,7 +116,7 @@ const NODES = fc.record({
   HTTP_PROXY_PORT: fc.constantFrom("", "443"),
 });
 
-test("whatever the services are, no address has two listeners and no listener two chains with one match", () => {
+test("for any services, no address has two listeners and no listener two chains with one match", () => {
   fc.assert(
     fc.property(SERVICES, NODES, (services, metadata) => {
       const objects = services.map(({ ports, ...given }, index) =>

@@ -66,7 +66,7 @@ describe("egress listeners of a Sidecar object", () => {
     expect(call(name)).toBe(`http ${bind}`);
   });
 
-  test("HTTP_PROXY takes requests for every service, whatever its port, and looks for nothing else", () => {
+  test("HTTP_PROXY takes requests for every service, regardless of its port, and looks for nothing else", () => {
     const egress = { port: port(3128, "HTTP_PROXY"), bind: "127.0.0.1", captureMode: "NONE", hosts: ["./*"] };
     const { find, call } = outbound([A, sidecar([egress])]);
     expect(call("127.0.0.1_3128")).toBe("http 3128");

@@ -64,7 +64,7 @@ describe("egress listeners of a Sidecar", () => {
     expect(names("127.0.0.21", "127.0.0.21")).not.toContain("b.default.svc.cluster.local:8080");
   });
 
-  test("a port that is said to carry HTTP does, whatever the service says", () => {
+  test("a port that is said to carry HTTP does, regardless of what the service says", () => {
     const tcp = httpService("web", { ports: [{ number: 8080, name: "tcp", protocol: "TCP" }] });
     const listener = { port: { number: 8080, protocol: "HTTP", name: "http" }, hosts: ["./*"] };
     expect(hostNames(generateRoute(scopeOf([tcp, egress(listener)]), "8080"))).toContain(`${WEB}:8080`);

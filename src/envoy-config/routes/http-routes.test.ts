@@ -118,7 +118,7 @@ describe("destinations", () => {
   const to = (host: string, weight: number, extra: object = {}) => ({ destination: { host }, weight, ...extra });
   const cluster = (host: string) => `outbound|8080||${host}.default.svc.cluster.local`;
 
-  test("one alone gets everything, whatever its weight", () => {
+  test("one alone gets everything, regardless of its weight", () => {
     expect(actionOf({ route: [to("a", 0)] })?.cluster).toBe(cluster("a"));
   });
 

@@ -19,7 +19,7 @@ describe("buildFault", () => {
       { delay: { fixedDelay: "1s", percentage: { numerator: 7 } } },
     ],
     [
-      "a delay of nobody's requests",
+      "a delay of no one's requests",
       { delay: { percent: 0, fixedDelay: "1s" } },
       { delay: { fixedDelay: "1s", percentage: {} } },
     ],

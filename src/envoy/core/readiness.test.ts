@@ -57,8 +57,8 @@ test.each([
     summary: "cds updates: 0 successful, 1 rejected; lds updates: 1 successful, 0 rejected",
   },
 ])("up to 1.9 every incomplete configuration has the same text: '$stats'", ({ stats, summary }) => {
-  const told = summary && `config not received from Pilot (is Pilot running?): ${summary}`;
-  expect(configProblem(stats, false)).toBe(told);
+  const reported = summary && `config not received from Pilot (is Pilot running?): ${summary}`;
+  expect(configProblem(stats, false)).toBe(reported);
 });
 
 const WORKERS = "listener_manager.workers_started: 1\n";

@@ -43,7 +43,7 @@ test("an Envoy that always lasts a quiet period is restarted for ever", () => {
   expect(crashLoop(() => BUDGET.quietMs).gaveUpAfterMs).toBeUndefined();
 });
 
-test("whatever the lives and the jitter, giving up comes within 60 s of the first failure and after at most ten", () => {
+test("regardless of the lives and the jitter, giving up comes within 60 s of the first failure and after at most ten", () => {
   fc.assert(
     fc.property(
       fc.array(fc.nat(25_000), { minLength: 1 }),

@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 
 const forever = new Promise<never>(() => undefined);
 
-test("the deadline ends whatever the call waits for", async () => {
+test("the deadline ends a call in every wait", async () => {
   const limit = new CallLimit({ timeoutMs: 100 });
   const waiting = expect(limit.race(forever)).rejects.toMatchObject({ code: "DEADLINE_EXCEEDED" });
   await vi.advanceTimersByTimeAsync(100);

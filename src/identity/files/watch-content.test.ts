@@ -192,7 +192,7 @@ test("a key-only change to another key of the same certificate's issuer is a new
   await until("the key's change is reported", () => changes === 1);
 });
 
-test("a directory that is removed and made again is followed on, whatever number the file system gives it", async () => {
+test("a directory that is removed and made again is followed on, regardless of the number the file system gives it", async () => {
   await mkdir(at("d"));
   await writeFile(at("d", "c"), "one");
   const seen = await watchText(at("d", "c"));

@@ -31,7 +31,7 @@ describe("a directory that resists", () => {
     for (const [name, bytes] of content) expect(await readFile(at(name))).toEqual(bytes);
   });
 
-  test("gets back a name that somebody removed", async () => {
+  test("gets back a name that someone removed", async () => {
     const content = await newOutputFiles();
     await writeOutput(at(), content, modes);
     await rm(at(KEY_FILE));

@@ -66,7 +66,7 @@ describe("domain names", () => {
     expect(wildcardDomainProblem(name)).toBeUndefined();
   });
 
-  test.each(["", "a.*", "**", "*.1", "_a.b"])("%s is no wildcard domain", (name) => {
+  test.each(["", "a.*", "**", "*.1", "_a.b"])("%s is not a wildcard domain", (name) => {
     expect(wildcardDomainProblem(name)).toBeDefined();
   });
 });

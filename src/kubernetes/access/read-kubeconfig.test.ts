@@ -160,7 +160,7 @@ test("in a pod its account, its namespace and the cluster's address are taken", 
   await expect(readInCluster({}, folder.path)).rejects.toMatchObject({ code: "invalid-config" });
 });
 
-describe("a kubeconfig that somebody else wrote", () => {
+describe("a kubeconfig that another party wrote", () => {
   const foreign = (own: object) =>
     JSON.stringify({
       clusters: [{ name: "c", cluster: { server: "https://east:6443" } }],

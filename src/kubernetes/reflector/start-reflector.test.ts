@@ -230,7 +230,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ act: fc.constantFrom("backup", "restore", "pause", "pause") }) },
 ) as fc.Arbitrary<{ act: string; name?: string; value?: number }>;
 
-test("whatever happens to objects, watches and server, the copy ends as a fresh list", async () => {
+test("after any faults of objects, watches and server, the copy ends as a fresh list", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.boolean(), async (steps, streamsLists) => {
       await using opened = new CloseStack();

@@ -237,7 +237,7 @@ function assignments({ outbound, snapshot }: ProxyView) {
   return new Map(entries);
 }
 
-test("whatever happens to a mesh, no type that shows it is passed over", () => {
+test("after any change of a mesh, no type that shows it is passed over", () => {
   const node = testNode({ labels: { app: "a" } });
   fc.assert(
     fc.property(ANY_OBJECTS, ANY_STEPS, (start, steps) => {

@@ -175,7 +175,7 @@ describe("rules for one host in one namespace", () => {
     expect(find(...given)?.spec.trafficPolicy).toBeUndefined();
   });
 
-  test("merge alike in whatever order they are given", () => {
+  test("merge alike regardless of the order in which they are given", () => {
     const names = fc.uniqueArray(fc.constantFrom("v1", "v2", "v3"), { maxLength: 3 });
     const spec = fc.record({
       subsets: names,

@@ -130,7 +130,7 @@ describe("values stay the same", () => {
   });
 });
 
-test("whatever the order given, the same services win, and host and port are there once", () => {
+test("regardless of the order given, the same services win, and host and port are there once", () => {
   const service = fc.record({
     name: fc.constantFrom("a", "b", "c", "d"),
     namespace: fc.constantFrom("default", "prod", "test"),

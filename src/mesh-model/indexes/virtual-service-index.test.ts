@@ -166,7 +166,7 @@ describe("an index that follows another", () => {
   });
 });
 
-test("source labels are known by name, from whatever kind of route", () => {
+test("source labels are known by name, from any kind of route", () => {
   const match = (name: string) => [{ sourceLabels: { [name]: "x" } }];
   const made = index(
     virtualService("a", ["a.example"], {

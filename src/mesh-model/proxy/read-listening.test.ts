@@ -61,7 +61,11 @@ test.each([
 
 describe("ports that the bootstrap has", () => {
   test.each([
-    { name: "are those that are told", metadata: { ENVOY_STATUS_PORT: 1, ENVOY_PROMETHEUS_PORT: "2" }, ports: [1, 2] },
+    {
+      name: "are those of the metadata",
+      metadata: { ENVOY_STATUS_PORT: 1, ENVOY_PROMETHEUS_PORT: "2" },
+      ports: [1, 2],
+    },
     {
       name: "may be more",
       metadata: { ENVOY_SECURE_METRICS_PORT: 3, ENVOY_SECURE_MERGED_METRICS_PORT: 4, ENVOY_STATUS_PORT: 1 },
@@ -72,7 +76,11 @@ describe("ports that the bootstrap has", () => {
       metadata: { ENVOY_STATUS_PORT: 0, ENVOY_PROMETHEUS_PORT: 2 },
       ports: [2],
     },
-    { name: "are the usual ones where no number is told", metadata: { ENVOY_STATUS_PORT: "x" }, ports: [15021, 15090] },
+    {
+      name: "are the usual ones where the metadata has no number",
+      metadata: { ENVOY_STATUS_PORT: "x" },
+      ports: [15021, 15090],
+    },
   ])("$name", ({ metadata, ports }) => {
     expect(readListening(metadata).staticPorts).toEqual(ports);
   });

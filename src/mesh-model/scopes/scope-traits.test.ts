@@ -57,7 +57,7 @@ describe("a workload as its registry knows it", () => {
     expect(viewOf(...objects).node.labels).toMatchObject({ app: "a" });
   });
 
-  test("what did not change is the same value; what did is reported to the proxy, whatever it is made of", () => {
+  test("what did not change is the same value; what did is reported to the proxy, regardless of what it is made of", () => {
     const before = viewOf(service({ labels: { app: "web" } }));
     expect(viewOf(service({ labels: { app: "web" }, weight: 7 })).node).toBe(before.node);
     const after = viewOf(service({ labels: { app: "other" } }));

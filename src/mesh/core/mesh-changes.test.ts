@@ -24,7 +24,7 @@ function textOf(from: string, to: string, isolation: Isolation = "none"): string
 }
 
 describe.each(["none", "namespaces"] as const)("%s", (isolation) => {
-  test("what stays keeps its addresses and ports, whatever comes before it", () => {
+  test("what stays keeps its addresses and ports, regardless of what comes before it", () => {
     const before = planOf(WEB + HELLO, isolation);
     const after = planOf(`  first: {port: 80, command: x, calls: []}\n${HELLO}${WEB}`, isolation, before);
     for (const old of before.workloads) expect(after.workloads).toContainEqual({ ...old, position: expect.anything() });

@@ -112,7 +112,7 @@ test.each([
     says: ["3:5: services.web.port: is 80.5, expected an integer"],
   },
   {
-    title: "a protocol nobody knows",
+    title: "a protocol no one knows",
     text: "services:\n  web: {port: 80, protocol: gopher, command: x}\n",
     says: ['2:19: services.web.protocol: is "gopher", allowed are http, http2, grpc, tcp'],
   },

@@ -52,7 +52,7 @@ test("two meshes of one name get two slots, and a released one is given again", 
   await Promise.all([second.release(), third.release()]);
 });
 
-test("somebody who has connected to a slot's claim does not keep it from being released", async () => {
+test("someone who has connected to a slot's claim does not keep it from being released", async () => {
   const claim = await claimSlot(`visited-${process.pid}`, "none");
   const visitor = connect(15_999, `127.${64 + claim.slot}.255.254`);
   visitor.on("error", () => undefined);
@@ -73,7 +73,7 @@ test("free ports are free, and no two are equal", async () => {
   await new Promise((closed) => server.close(closed));
 });
 
-test("ports that are promised to somebody are not given again, also while no one listens", async () => {
+test("ports that are promised to someone are not given again, also while no one listens", async () => {
   const [first = 0, second = 0] = await findFreePorts(2, 57);
   expect(await findFreePorts(1, 57, new Set([first]))).toEqual([second]);
 });

@@ -109,7 +109,7 @@ test.each([
   expect(() => readState(path)).toThrow(`${path} is not the state of a mesh`);
 });
 
-test("a state file of somebody else is not touched", () => {
+test("a state file of another party is not touched", () => {
   writeFileSync(join(folder, "state.json"), "hello");
   expect(() => readState(join(folder, "state.json"))).toThrow("is not the state of a mesh");
 });

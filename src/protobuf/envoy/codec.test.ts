@@ -55,7 +55,7 @@ describe("encodeMessage and decodeMessage", () => {
     }
   });
 
-  test("equal maps have equal bytes, whatever the order of their keys", () => {
+  test("equal maps have equal bytes, regardless of the order of their keys", () => {
     const of = (filterMetadata: Record<string, object>) =>
       encodeMessage(CLUSTER, { metadata: { filterMetadata: filterMetadata as never } });
     expect(of({ a: {}, b: {} })).toEqual(of({ b: {}, a: {} }));

@@ -94,7 +94,7 @@ describe("skipping a name", () => {
     { what: "half a pointer", bytes: [0, 0xc0], at: 1, end: -1 },
     { what: "a label beyond the end", bytes: [5, 97], at: 0, end: -1 },
     { what: "a name without end", bytes: [1, 97], at: 0, end: -1 },
-    { what: "a label type nobody uses", bytes: [0x40, 0], at: 0, end: -1 },
+    { what: "a label type no one uses", bytes: [0x40, 0], at: 0, end: -1 },
     { what: "nothing", bytes: [], at: 0, end: -1 },
   ])("$what ends at $end", ({ bytes, at, end }) => {
     expect(skipName(Buffer.from(bytes), at)).toBe(end);

@@ -66,7 +66,7 @@ test("a message that fits is returned as it is", () => {
   expect(truncateMessage(message, message.length)).toBe(message);
 });
 
-test("whatever the records and the limit, the result is readable, short enough and a prefix of the answers", () => {
+test("regardless of the records and the limit, the result is readable, short enough and a prefix of the answers", () => {
   const limits = fc.integer({ min: 60, max: 900 });
   fc.assert(
     fc.property(

@@ -47,7 +47,7 @@ test.each([
   expect(alike([FIRST, FIRST, line, FIRST])).toBe(1);
 });
 
-test.each(["a 1", 'a{b="\\\\"} 1', 'a{b="\xc3\xbc"} 1'])("%j is no model for others", (line) => {
+test.each(["a 1", 'a{b="\\\\"} 1', 'a{b="\xc3\xbc"} 1'])("%j is not a model for others", (line) => {
   expect(alike([line, line])).toBe(0);
 });
 

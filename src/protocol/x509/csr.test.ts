@@ -107,7 +107,7 @@ test.each([
     message: "certificate signing request is not properly encoded",
   },
   {
-    what: "bytes that are no request",
+    what: "bytes that are not a request",
     pem: encodePem("CERTIFICATE REQUEST", Buffer.from("3003020100", "hex")),
     message: "failed to parse X.509 certificate signing request",
   },

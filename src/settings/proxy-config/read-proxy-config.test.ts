@@ -220,29 +220,34 @@ describe("errors", () => {
     ]);
   });
 
-  test.each<{ given: Case; told: string }>([
+  test.each<{ given: Case; reported: string }>([
     {
       given: { env: { PROXY_CONFIG: "discoveryAddress: env" } },
-      told: 'environment variable PROXY_CONFIG, field discoveryAddress: invalid discovery address: unable to split "env": address env: missing port in address (value "env"); allowed: host:port',
+      reported:
+        'environment variable PROXY_CONFIG, field discoveryAddress: invalid discovery address: unable to split "env": address env: missing port in address (value "env"); allowed: host:port',
     },
     {
       given: { env: { PROXY_CONFIG: "discoveryAddress: env" }, annotations: { [CONFIG]: "discoveryAddress: late" } },
-      told: 'annotation proxy.istio.io/config, field discoveryAddress: invalid discovery address: unable to split "late": address late: missing port in address (value "late"); allowed: host:port',
+      reported:
+        'annotation proxy.istio.io/config, field discoveryAddress: invalid discovery address: unable to split "late": address late: missing port in address (value "late"); allowed: host:port',
     },
     {
       given: { mesh: "defaultConfig: {statusPort: 70000}" },
-      told: 'file ./etc/istio/config/mesh, field defaultConfig.statusPort: invalid status port: port number 70000 must be in the range 1..65535 (value "70000"); allowed: 1 to 65535',
+      reported:
+        'file ./etc/istio/config/mesh, field defaultConfig.statusPort: invalid status port: port number 70000 must be in the range 1..65535 (value "70000"); allowed: 1 to 65535',
     },
     {
       given: { env: { PROXY_CONFIG: 'serviceCluster: ""' }, flags: { serviceCluster: "" } },
-      told: 'environment variable PROXY_CONFIG, field serviceCluster: service cluster must be specified (value ""); allowed: a name that is not empty',
+      reported:
+        'environment variable PROXY_CONFIG, field serviceCluster: service cluster must be specified (value ""); allowed: a name that is not empty',
     },
     {
       given: { env: { PROXY_CONFIG: "connectionSettings: {http2InitialStreamWindowSize: 1}" } },
-      told: 'environment variable PROXY_CONFIG, field connectionSettings.http2InitialStreamWindowSize: invalid connection settings: http2_initial_stream_window_size must be at least 65535 (value "1"); allowed: 65535 or more',
+      reported:
+        'environment variable PROXY_CONFIG, field connectionSettings.http2InitialStreamWindowSize: invalid connection settings: http2_initial_stream_window_size must be at least 65535 (value "1"); allowed: 65535 or more',
     },
-  ])("a broken rule names the source that set the field: $told", async ({ given, told }) => {
-    expect((await failure(given)).problems.map(describeProblem)).toEqual([told]);
+  ])("a broken rule names the source that set the field: $reported", async ({ given, reported }) => {
+    expect((await failure(given)).problems.map(describeProblem)).toEqual([reported]);
   });
 
   test.each([

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-test("a module is written although somebody keeps taking its empty folder away", async () => {
+test("a module is written although someone keeps taking its empty folder away", async () => {
   const files = openModuleFiles(directory, undefined);
   const key = { name: "n", checksum: sha256(module) };
   // As the purge of another agent does, only far more often: up to three times while one module is written.

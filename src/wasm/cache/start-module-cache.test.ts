@@ -270,7 +270,7 @@ describe("purging", () => {
     expect(readdirSync(join(directory, "foreign"))).toEqual([names.old]);
   });
 
-  test("a folder that is not there is no error", async () => {
+  test("a folder that is not there is not an error", async () => {
     rmSync(directory, { recursive: true });
     await using opened = open({});
     await opened.cache.purge();

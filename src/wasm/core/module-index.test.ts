@@ -42,7 +42,7 @@ test.each<{ url: string; policy: PullPolicy; version: string; checksum?: string;
   expect(index.known(ask(url, { pullPolicy: policy, resourceVersion: version, checksum }))).toBe(known);
 });
 
-test("the version that was asked for last is the one compared with, whatever the answer was", () => {
+test("the version that was asked for last is the one compared with, regardless of what the answer was", () => {
   const index = new ModuleIndex();
   const with_ = (resourceVersion: string, pullPolicy: PullPolicy) =>
     index.known(ask(TAG, { resourceVersion, pullPolicy }));

@@ -33,7 +33,7 @@ test("the message is that of the look that tipped it", () => {
   expect(events([BAD])[0]).toEqual({ healthy: false, message: "refused" });
 });
 
-test("two events in a row never say the same, whatever happens", () => {
+test("two events in a row never say the same, in any case", () => {
   const result = fc.constantFrom(OK, BAD, BOOT);
   fc.assert(
     fc.property(
@@ -41,9 +41,9 @@ test("two events in a row never say the same, whatever happens", () => {
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 1, max: 4 }),
       (results, success, failure) => {
-        const told = events(results, success, failure).filter((event) => event !== undefined);
-        for (let index = 1; index < told.length; index++)
-          expect(told[index]?.healthy).not.toBe(told[index - 1]?.healthy);
+        const reported = events(results, success, failure).filter((event) => event !== undefined);
+        for (let index = 1; index < reported.length; index++)
+          expect(reported[index]?.healthy).not.toBe(reported[index - 1]?.healthy);
       },
     ),
   );

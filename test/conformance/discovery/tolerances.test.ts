@@ -100,11 +100,11 @@ test("an endpoint that the reference repeats is listed once by us, with its own 
 
 test("HEALTHY may be said of an endpoint of unknown health, nothing else", () => {
   const [locality] = assignment(1, "10.0.0.1").endpoints;
-  const told = (healthStatus: string) => [
+  const notices = (healthStatus: string) => [
     { clusterName: "c", endpoints: [{ ...locality, lbEndpoints: [{ ...locality?.lbEndpoints[0], healthStatus }] }] },
   ];
-  expect(compareEndpoints([assignment(1, "10.0.0.1")], told("HEALTHY"))).toEqual([]);
-  expect(compareEndpoints([assignment(1, "10.0.0.1")], told("UNHEALTHY"))).not.toEqual([]);
+  expect(compareEndpoints([assignment(1, "10.0.0.1")], notices("HEALTHY"))).toEqual([]);
+  expect(compareEndpoints([assignment(1, "10.0.0.1")], notices("UNHEALTHY"))).not.toEqual([]);
 });
 
 const routeConfig = (name: string, domains: string[], routes: Json[] = []) => [
@@ -174,7 +174,7 @@ test("a catch-all virtual host that is not the last is reported", () => {
 const listener = (...filterChains: Json[]): Json => ({ name: "virtualInbound", filterChains });
 const chain = (match: Json, more: Json = {}): Json => ({ filterChainMatch: match, ...more });
 
-test("two chains with one match are an error, in whatever order the match is written", () => {
+test("two chains with one match are an error, regardless of the order in which the match is written", () => {
   const one = chain({ applicationProtocols: ["a", "b"] });
   const same = chain({ applicationProtocols: ["b", "a"] });
   expect(compareListeners([listener(one)], [listener(same)])).toEqual([]);
@@ -275,7 +275,7 @@ test.each([
   { what: "another name", ours: { dnsCacheConfig: { name: "b", dnsLookupFamily: "V4_ONLY" } }, accepted: true },
   { what: "another family", ours: { dnsCacheConfig: { name: "a", dnsLookupFamily: "V6_ONLY" } }, accepted: false },
   {
-    what: "no wish to ask for names",
+    what: "no request for names",
     ours: { dnsCacheConfig: { name: "a", dnsLookupFamily: "V4_ONLY" }, allowInsecureClusterOptions: true },
     accepted: true,
   },

@@ -3,7 +3,7 @@ import type { ConfigChange, ConfigStore } from "../../../src/mesh-model/config-s
 import { until } from "../wait/until.ts";
 import { workloadEntry } from "./objects.ts";
 
-/** A store and the way to give it objects, whatever they are stored in. */
+/** A store and the way to give it objects, regardless of what they are stored in. */
 export interface StoreSetup extends AsyncDisposable {
   readonly store: ConfigStore;
   put(document: Record<string, unknown>): Promise<void>;

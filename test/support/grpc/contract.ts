@@ -48,7 +48,7 @@ export interface ContractBidi {
   readonly responses: AsyncIterator<Buffer>;
 }
 
-/** Failures are thrown as ContractFailure, whatever the library. */
+/** Failures are thrown as ContractFailure, regardless of the library. */
 export interface ContractClient {
   unary(request: Buffer, options?: ContractOptions): Promise<ContractAnswer>;
   serverStream(request: Buffer, options?: ContractOptions): Promise<AsyncIterable<Buffer>>;

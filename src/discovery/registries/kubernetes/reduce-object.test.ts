@@ -7,7 +7,7 @@ import { REDUCERS, type ReducedKinds } from "./reduce-object.ts";
 
 const KINDS = Object.keys(REDUCERS) as (keyof ReducedKinds)[];
 
-describe("objects as nobody should write them", () => {
+describe("objects as no one should write them", () => {
   const anything = fc.anything({ maxDepth: 3 });
   const port = fc.record({
     name: anything,

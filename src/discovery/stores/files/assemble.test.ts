@@ -83,7 +83,7 @@ describe("what went bad", () => {
     { name: "an empty file takes its objects away", files: [file("a.yaml", "")], stays: [] },
     { name: "a file that is gone takes its objects away", files: [], stays: [] },
     {
-      name: "a document of a kind that nobody reads keeps nothing",
+      name: "a document of a kind that no one reads keeps nothing",
       files: [file("a.yaml", JSON.stringify({ apiVersion: "v1", kind: "Secret", metadata: { name: "s" } }))],
       stays: [],
     },

@@ -85,7 +85,7 @@ describe("a file that changed", () => {
     expect(after?.documents[0]?.result.object).toEqual(before?.documents[1]?.result.object);
   });
 
-  test("has the objects of its good documents, whatever the others are", async () => {
+  test("has the objects of its good documents, regardless of the others", async () => {
     put(entry("a"), "kind: [", entry("c"));
     expect(namesOf(await round())).toEqual(["a", undefined, "c"]);
   });

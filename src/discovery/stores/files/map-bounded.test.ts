@@ -20,7 +20,7 @@ function scripted() {
   return { task, begun, end, running: () => [...ends.keys()] };
 }
 
-test("results are in the order of the items, in whatever order the tasks end", async () => {
+test("results are in the order of the items, regardless of the order in which the tasks end", async () => {
   const { task, end } = scripted();
   const all = mapBounded([1, 2, 3], task, { maxTasks: 3 });
   for (const item of [3, 1, 2]) await end(item);

@@ -19,12 +19,12 @@ test.each<{ status: GrpcStatusName; code: string }>([
   { status: "RESOURCE_EXHAUSTED", code: "rejected" },
 ])("$status is $code, and the message names the CA and what it said", ({ status, code }) => {
   const failure = new GrpcError(status, "no way");
-  const told = callFailure(failure, TARGET);
-  expect(told).toBeInstanceOf(CaError);
-  expect(told.code).toBe(code);
-  expect(told.message).toMatch(/^CA at istiod:15012: create certificate: /);
-  expect(told.message).toContain("no way");
-  expect(told.cause).toBe(failure);
+  const reported = callFailure(failure, TARGET);
+  expect(reported).toBeInstanceOf(CaError);
+  expect(reported.code).toBe(code);
+  expect(reported.message).toMatch(/^CA at istiod:15012: create certificate: /);
+  expect(reported.message).toContain("no way");
+  expect(reported.cause).toBe(failure);
 });
 
 describe("a certificate of the CA that cannot be trusted", () => {
@@ -58,8 +58,8 @@ describe("a certificate of the CA that cannot be trusted", () => {
 
 test("our own problem behind a failed connection keeps its code and gets the CA's name", () => {
   const own = new CaError("bad-config", "root.pem: no certificate in it");
-  const told = callFailure(new GrpcError("UNAVAILABLE", "connection failed", { cause: own }), TARGET);
-  expect(told).toMatchObject({ code: "bad-config", message: "CA at istiod:15012: root.pem: no certificate in it" });
+  const reported = callFailure(new GrpcError("UNAVAILABLE", "connection failed", { cause: own }), TARGET);
+  expect(reported).toMatchObject({ code: "bad-config", message: "CA at istiod:15012: root.pem: no certificate in it" });
 });
 
 test("causes that go round in a circle end the search", () => {

@@ -89,7 +89,7 @@ test.each<{ name: string; chain: () => Promise<readonly string[]>; code: string;
     says: "does not start with a workload certificate but with a CA's",
   },
   {
-    name: "a certificate for somebody else's key",
+    name: "a certificate for another's key",
     chain: async () => [(await ca.pair([SPIFFE_ID])).cert, ca.rootPem],
     code: "wrong-key",
     says: "another key than the request's",

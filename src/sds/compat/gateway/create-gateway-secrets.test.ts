@@ -56,18 +56,18 @@ test.each([
 
 test("a compound secret is two resources that appear, change and vanish together", async () => {
   const secrets = createGatewaySecrets({ log: silentLogger });
-  const told: string[] = [];
-  for (const name of ["web", "web-cacert"]) secrets.onChange(name, () => told.push(name));
+  const reported: string[] = [];
+  for (const name of ["web", "web-cacert"]) secrets.onChange(name, () => reported.push(name));
   await expect(secrets.get("web")).resolves.toBeUndefined();
   const compound = secret("web", { cert, key, cacert: ca.rootPem });
   secrets.apply(compound);
   secrets.apply(compound);
-  expect(told).toEqual(["web", "web-cacert"]);
+  expect(reported).toEqual(["web", "web-cacert"]);
   await expect(secrets.get("web-cacert")).resolves.toMatchObject({ kind: "trust-bundle" });
   secrets.apply(secret("web", { cert, key }));
   await expect(secrets.get("web-cacert")).resolves.toBeUndefined();
   secrets.remove("web");
-  expect(told).toEqual(["web", "web-cacert", "web-cacert", "web"]);
+  expect(reported).toEqual(["web", "web-cacert", "web-cacert", "web"]);
 });
 
 test("an absent secret is asked for directly, then the fallback stands in", async () => {
@@ -86,12 +86,12 @@ test("an absent secret is asked for directly, then the fallback stands in", asyn
 
 test("a listener that has ended is not notified any more", () => {
   const secrets = createGatewaySecrets({ log: silentLogger });
-  let told = 0;
+  let reported = 0;
   const end = secrets.onChange("web", () => {
-    told += 1;
+    reported += 1;
   });
   end();
   end();
   secrets.apply(secret("web", { cert, key }));
-  expect(told).toBe(0);
+  expect(reported).toBe(0);
 });

@@ -111,7 +111,7 @@ test("watches that end as soon as they begin are not taken up without a pause", 
 });
 
 test.each(['{"type":"ADDED","object":{"data":{"key":"c2VjcmV0LWtleQ==" junk', "null", "[]", "7"])(
-  "an event that is none (%s) is told without a word of it, and the watch begins again",
+  "an event that is not one (%s) is reported without its text, and the watch begins again",
   async (line) => {
     await using api = await startApi([[]]);
     const log = recordLog();
