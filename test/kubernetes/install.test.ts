@@ -209,8 +209,8 @@ const OTHER_SITUATIONS: Readonly<Record<string, readonly string[]>> = {
   "the root is renewed": ["patch secrets", "patch configmaps"],
   "the lease is renewed, seconds after it was taken": ["update leases.coordination.k8s.io"],
   "a workload outside of the cluster registers": [
-    ...["get", "create", "update", "patch", "delete"].map((verb) => `${verb} workloadentries.networking.istio.io`),
-    ...["get", "update", "patch"].map((verb) => `${verb} workloadentries/status.networking.istio.io`),
+    ...["get", "create", "patch", "delete"].map((verb) => `${verb} workloadentries.networking.istio.io`),
+    "patch workloadentries/status.networking.istio.io",
   ],
 };
 
