@@ -33,7 +33,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   endpointz: ["the same, under its old name", endpointShardz],
   freshness: ["how old what is known of every cluster is, by kind", freshness],
   force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
-  inject: ["templates of injection, which is a program of its own", nothing({})],
+  inject: ["templates of injection: read the ConfigMap istio-sidecar-injector", nothing({})],
   instancesz: ["what connected proxies serve themselves", instancesz],
   mcsz: ["services of several clusters, which are not served", nothing([])],
   mesh: ["the mesh config in force", meshConfig],
@@ -133,7 +133,7 @@ function pushContext(context: DebugContext): TextAnswer {
   });
 }
 
-/** Gateways between networks, services of several clusters, ambient workloads, injection: none of them is served. */
+/** Gateways between networks, services of several clusters, ambient workloads: none of them is served. Injection has its own settings. */
 function nothing(shape: unknown): () => TextAnswer {
   return () => json(shape);
 }

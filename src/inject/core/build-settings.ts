@@ -2,7 +2,10 @@ import { describeDecodeProblems } from "../../istio-api/config-problem.ts";
 import { applyMeshConfig, defaultMeshConfig } from "../../istio-api/mesh-config/parse-mesh-config.ts";
 import type { ProxyConfigRules } from "../../istio-api/proxy-config/proxy-config-rules.ts";
 import { InjectError } from "../inject-error.ts";
-import { BUILTIN_TEMPLATES } from "./builtin/builtin-templates.ts";
+import { gatewayTemplate } from "./builtin/gateway.ts";
+import { grpcAgentTemplate } from "./builtin/grpc-agent.ts";
+import { grpcSimpleTemplate } from "./builtin/grpc-simple.ts";
+import { sidecarTemplate } from "./builtin/sidecar.ts";
 import type { PodTemplate } from "./context.ts";
 import { DEFAULT_VALUES } from "./default-values.ts";
 import { asList, asObject, isObject, type Json, objects, textMap } from "./json.ts";
@@ -10,6 +13,14 @@ import type { InjectionRules } from "./rules.ts";
 import type { InjectionSettings } from "./settings.ts";
 import { textTemplate } from "./templates/text-template.ts";
 import { overlayValues, Values } from "./values.ts";
+
+/** The templates that need no text; a user's template of the same name replaces one. */
+const BUILTIN_TEMPLATES: ReadonlyMap<string, PodTemplate> = new Map([
+  ["sidecar", sidecarTemplate],
+  ["gateway", gatewayTemplate],
+  ["grpc-simple", grpcSimpleTemplate],
+  ["grpc-agent", grpcAgentTemplate],
+]);
 
 export interface SettingsInput {
   /** The injection config: policy, selectors, templates. Without templates the built-in ones are used. */

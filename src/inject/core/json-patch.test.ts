@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { applyPatch } from "./apply-json-patch.ts";
+import { applyPatch } from "./documents/uninject-document.ts";
 import { createPatch } from "./json-patch.ts";
 
 const key = fc.constantFrom("a", "b", "a/b", "m~n", "name", "");

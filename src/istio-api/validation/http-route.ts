@@ -1,15 +1,16 @@
-import type { HttpMatch, HttpRoute, StringMatch } from "../specs.ts";
-import { validateCors } from "./cors.ts";
+import type { CorsPolicy, HttpMatch, HttpRoute, StringMatch } from "../specs.ts";
 import { validateDestination, validateWeighted } from "./destination.ts";
 import { validateFault } from "./fault.ts";
 import { gatewayNameReason } from "./gateway-name.ts";
 import { headerNameReason, validateAuthority, validateHeaders } from "./headers.ts";
 import { validateDirectResponse, validateRedirect, validateRewrite } from "./http-action.ts";
 import { validateLabels } from "./labels.ts";
-import { validateStringMatch } from "./regex.ts";
+import { regexReason, validateStringMatch } from "./regex.ts";
 import { each, type Report } from "./report.ts";
 import { validateRetries } from "./retries.ts";
 import { durationReason, optionalPortReason, percentReason, sourceNamespaceReason } from "./values.ts";
+
+const METHODS = new Set(["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
 
 const JWT_CLAIM = /^@request\.auth\.claims([.[]|$)/i;
 
@@ -113,4 +114,25 @@ function validateNamed(
     // A lone star is how users of old spelled "present"; it is not a regular expression and never reaches Envoy as one.
     if (match.regex !== "*") validateStringMatch(report.at(name), where, match);
   }
+}
+
+function validateCors(report: Report, policy: CorsPolicy): void {
+  each(report, "allowOrigins", policy.allowOrigins, (at, { exact, prefix, regex }) => {
+    if ((exact ?? prefix ?? regex ?? "") === "")
+      at.error("'exact', 'prefix' or 'regex' must be set to a non-empty value");
+    if (regex !== undefined) at.error(regexReason("corsPolicy", regex), "regex");
+  });
+  policy.allowMethods.forEach((method, index) => {
+    if (method !== "*" && !METHODS.has(method)) {
+      report.error(`${JSON.stringify(method)} is not a supported HTTP method`, "allowMethods", index);
+    }
+  });
+  for (const list of ["allowHeaders", "exposeHeaders"] as const) {
+    policy[list].forEach((name, index) => {
+      if (name !== "*") report.error(headerNameReason(name), list, index);
+    });
+  }
+  if (policy.maxAge === undefined) return;
+  report.error(durationReason(policy.maxAge), "maxAge");
+  if (policy.maxAge.includes(".")) report.error("max_age duration is accurate only to seconds precision", "maxAge");
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseGoYaml } from "../../../src/files/yaml/parse-go-yaml.ts";
 import { mutatePod } from "../../../src/inject/core/admission/mutate-pod.ts";
-import { applyPatch } from "../../../src/inject/core/apply-json-patch.ts";
+import { applyPatch } from "../../../src/inject/core/documents/uninject-document.ts";
 import { splitText } from "../../../src/inject/core/documents/split-text.ts";
 import { isList, readPodTemplate, workloadPlace } from "../../../src/inject/core/documents/workload-kinds.ts";
 import { asList, asObject, asText, type Json } from "../../../src/inject/core/json.ts";

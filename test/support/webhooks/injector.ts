@@ -1,7 +1,7 @@
 import { renameSync } from "node:fs";
 import { CloseStack } from "../../../src/base/close-stack.ts";
 import { type StartInjectorOptions, startInjector } from "../../../src/discovery/start-injector.ts";
-import { applyPatch } from "../../../src/inject/core/apply-json-patch.ts";
+import { applyPatch } from "../../../src/inject/core/documents/uninject-document.ts";
 import type { PatchOperation } from "../../../src/inject/core/json-patch.ts";
 import type { HttpResponse } from "../../../src/net/http-client/http-request.ts";
 import { httpRequest } from "../../../src/net/http-client/http-request.ts";
