@@ -38,8 +38,8 @@ export const AGENT_SCOPES = [
   "xdsproxy",
 ] as const;
 
-/** Scopes of the control plane's registries, which the agent's help does not name. */
-const SERVER_SCOPES = ["consul", "kube", "wle"] as const;
+/** Scopes of the control plane, which the agent's help does not name. */
+const SERVER_SCOPES = ["consul", "injector", "kube", "status", "validationServer", "webhooks", "wle"] as const;
 
 /**
  * Applies items left to right to a copy of `current`: a bare level means the default scope, `all` means every scope so far; unknown
