@@ -26,7 +26,7 @@ describe("mistakes on the command line", () => {
       says: "Error: requires at least 1 arg(s), only received 0: control-plane, WORKLOAD/app, WORKLOAD/agent\n",
     },
   ])("$words: said once, exit code 2", async ({ words, says }) => {
-    expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr: says });
+    expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr: says, logged: [] });
   });
 
   test("without a sub-command the help is printed", async () => {
