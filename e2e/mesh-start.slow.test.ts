@@ -1,5 +1,15 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -26,17 +36,27 @@ interface Person extends AsyncDisposable {
   readonly wrapper: readonly string[];
 }
 
-/** An ordinary user, made for the test and removed after it. */
+/** Puts account files of its own in place of the machine's, then runs the command. */
+const WITH_ACCOUNTS = 'mount --bind "$1" /etc/passwd && mount --bind "$2" /etc/group && shift 2 && exec "$@"';
+
+/**
+ * An ordinary user, known to the processes of the test alone: accounts that come and go on the machine would replace files that other
+ * tests have mounted over.
+ */
 async function createUser(): Promise<Person> {
-  const name = `pamesh-${process.pid}`;
-  await exec("useradd", ["--create-home", "--shell", "/bin/sh", name]);
-  const home = `/home/${name}`;
+  const home = mkdtempSync(join(tmpdir(), "mesh-start-"));
+  const uid = 60_000 + (process.pid % 5_000);
+  const [passwd, group] = [join(home, "passwd"), join(home, "group")];
+  writeFileSync(passwd, `${readFileSync("/etc/passwd", "utf8")}pamesh:x:${uid}:${uid}::${home}:/bin/sh\n`);
+  writeFileSync(group, `${readFileSync("/etc/group", "utf8")}pamesh:x:${uid}:\n`);
+  const accounts = ["unshare", "--mount", "sh", "-c", WITH_ACCOUNTS, "sh", passwd, group];
+  chownSync(home, uid, uid);
   return {
     home,
-    owner: `${name}:${name}`,
-    wrapper: ["setpriv", `--reuid=${name}`, `--regid=${name}`, "--init-groups", "env", `HOME=${home}`],
+    owner: `${uid}:${uid}`,
+    wrapper: [...accounts, "setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "env", `HOME=${home}`],
     async [Symbol.asyncDispose]() {
-      await exec("userdel", ["--remove", name]);
+      rmSync(home, { recursive: true, force: true });
     },
   };
 }
@@ -111,7 +131,7 @@ const PEOPLE = [
     isolation: "a network namespace per workload",
     lacks: needs("envoy", "netns", "iptables", "setpriv"),
   },
-  { who: "an ordinary user", make: createUser, isolation: "no capture", lacks: needs("envoy", "useradd", "setpriv") },
+  { who: "an ordinary user", make: createUser, isolation: "no capture", lacks: needs("envoy", "tmpfs", "setpriv") },
 ];
 
 describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {

@@ -26,7 +26,6 @@ const REQUIREMENTS = {
   python3: { present: () => onPath("python3"), install: "apt-get install python3" },
   promtool: { present: () => onPath("promtool"), install: "apt-get install prometheus" },
   setpriv: { present: () => onPath("setpriv"), install: "apt-get install util-linux" },
-  useradd: { present: () => isRoot() && onPath("useradd"), install: "run as root; apt-get install passwd" },
   kubernetes: { present: () => hasBinary("kube") && hasBinary("etcd"), install: "npm run kubernetes -- get" },
   cluster: {
     present: () =>
