@@ -1,8 +1,8 @@
 import { locateYaml, type YamlPath } from "../files/yaml/locate-yaml.ts";
 import { splitDocuments } from "../files/yaml/split-documents.ts";
 import { decodeObject } from "../istio-api/decode/decode-object.ts";
+import { fields, labelsOf, textOf } from "../mesh-model/kubernetes-object.ts";
 import type { AnalyzedObject } from "./analyzed-mesh.ts";
-import { fields, labelsOf, text } from "./selectors.ts";
 
 /** Kinds of the whole cluster; all others are in a namespace. */
 const CLUSTER_KINDS: ReadonlySet<string> = new Set([
@@ -43,7 +43,7 @@ export function readObjects(source: string, file: string, defaultNamespace: stri
       continue;
     }
     const body = fields(parsed.data);
-    if (!text(body.kind).endsWith("List") || !Array.isArray(body.items)) {
+    if (!textOf(body.kind).endsWith("List") || !Array.isArray(body.items)) {
       objects.push(toAnalyzed(body, defaultNamespace, locate));
       continue;
     }
@@ -61,13 +61,13 @@ export function toAnalyzed(
   locate?: AnalyzedObject["locate"],
 ): AnalyzedObject {
   const { name, namespace, labels, annotations } = fields(body.metadata);
-  const kind = text(body.kind);
+  const kind = textOf(body.kind);
   const decoded = decodeObject(body, { defaultNamespace });
   return {
     kind,
-    apiVersion: text(body.apiVersion),
-    namespace: CLUSTER_KINDS.has(kind) ? "" : text(namespace) || defaultNamespace,
-    name: text(name),
+    apiVersion: textOf(body.apiVersion),
+    namespace: CLUSTER_KINDS.has(kind) ? "" : textOf(namespace) || defaultNamespace,
+    name: textOf(name),
     labels: labelsOf(labels),
     annotations: labelsOf(annotations),
     body,

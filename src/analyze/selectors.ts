@@ -1,3 +1,4 @@
+import { fields, labelsOf, listOf } from "../mesh-model/kubernetes-object.ts";
 import { selects } from "../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "./analyzed-mesh.ts";
 
@@ -20,24 +21,6 @@ export function selectorText(labels: Labels): string {
     .join(",");
 }
 
-export function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-export function list(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fields) : [];
-}
-
-export function text(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-export function labelsOf(value: unknown): Labels {
-  return Object.fromEntries(
-    Object.entries(fields(value)).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
-  );
-}
-
 export function podsSelectedBy(mesh: AnalyzedMesh, selector: Labels, namespace?: string): readonly AnalyzedObject[] {
   return mesh
     .of("Pod")
@@ -46,7 +29,7 @@ export function podsSelectedBy(mesh: AnalyzedMesh, selector: Labels, namespace?:
 
 /** The containers of a pod or of a workload's template, init containers last. */
 export function containersOf(podSpec: Fields): readonly Fields[] {
-  return [...list(podSpec.containers), ...list(podSpec.initContainers)];
+  return [...listOf(podSpec.containers), ...listOf(podSpec.initContainers)];
 }
 
 export function podSpecOf({ kind, body }: AnalyzedObject): Fields {

@@ -1,6 +1,6 @@
 import type { Freshness } from "../kubernetes/index.ts";
+import type { KubernetesObject } from "../mesh-model/kubernetes-object.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
-import type { KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
 
 /** Objects of one kind in an API server. */
 export interface WatchedResource {

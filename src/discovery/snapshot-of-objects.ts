@@ -1,10 +1,10 @@
 import { createPushSnapshot } from "../mesh-model/create-push-snapshot.ts";
+import { type KubernetesObject, keyOf } from "../mesh-model/kubernetes-object.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
 import { createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
 import { createKubernetesRegistry } from "./registries/kubernetes/create-kubernetes-registry.ts";
-import { type KubernetesObject, keyOf } from "./registries/kubernetes/kubernetes-object.ts";
 import { REDUCERS, type ReducedKinds } from "./registries/kubernetes/reduce-object.ts";
 import { createKubernetesStore, decodeRule } from "./stores/create-kubernetes-store.ts";
 

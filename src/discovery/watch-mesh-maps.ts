@@ -1,7 +1,7 @@
 import type { MeshLayer } from "../mesh-model/build-mesh-settings.ts";
+import { fields, type KubernetesObject } from "../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource, ObjectWatch } from "./kubernetes-source.ts";
 import type { ClusterMesh } from "./mesh-file.ts";
-import { fields, type KubernetesObject } from "./registries/kubernetes/kubernetes-object.ts";
 
 interface MeshMapsOptions {
   readonly source: KubernetesSource;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { KubernetesObject } from "../../src/discovery/registries/kubernetes/kubernetes-object.ts";
 import { KINDS, type Kind } from "../../src/istio-api/kinds.ts";
+import type { KubernetesObject } from "../../src/mesh-model/kubernetes-object.ts";
 import type { XdsNode } from "../../src/mesh-model/proxy/parse-node.ts";
 import { compareCase } from "../conformance/discovery/compare-case.ts";
 import { answersTo } from "../conformance/discovery/generate-answers.ts";

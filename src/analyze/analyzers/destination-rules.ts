@@ -1,9 +1,10 @@
 import { hostCovers, resolveShortHost } from "../../istio-api/values/hostname.ts";
 import { NODE_LABEL } from "../../istio-api/values/topology-labels.ts";
+import { fields, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { fields, podLabelsOf, text } from "../selectors.ts";
+import { podLabelsOf } from "../selectors.ts";
 
 const TOPOLOGY = /^topology\.(kubernetes|istio)\.io\//;
 const WORKLOADS = ["Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
@@ -73,7 +74,7 @@ function hasPods(
 
 /** Endpoints of pods have the region, zone and name of their node among their labels. */
 function withTopology(mesh: AnalyzedMesh, object: AnalyzedObject): Readonly<Record<string, string>> {
-  const nodeName = text(fields(object.body.spec).nodeName);
+  const nodeName = textOf(fields(object.body.spec).nodeName);
   const node = mesh.of("Node").find(({ name }) => name === nodeName);
   const topology = Object.entries(node?.labels ?? {}).filter(([name, value]) => TOPOLOGY.test(name) && value !== "");
   return {

@@ -1,6 +1,6 @@
+import { fields, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { AnalyzedMesh } from "../analyzed-mesh.ts";
 import type { MessageName, ReportFinding } from "../finding.ts";
-import { fields, text } from "../selectors.ts";
 
 const RELATIVE: ReadonlySet<string> = new Set(["INSERT_BEFORE", "INSERT_AFTER"]);
 const ROUTES: ReadonlySet<string> = new Set(["ROUTE_CONFIGURATION", "HTTP_ROUTE"]);
@@ -40,7 +40,7 @@ export function envoyFilterPatches(mesh: AnalyzedMesh, report: ReportFinding): v
 }
 
 function targetName(value: Readonly<Record<string, unknown>>, match: unknown): string {
-  if (value.name !== undefined) return text(value.name);
+  if (value.name !== undefined) return textOf(value.name);
   const { filterChain } = fields(fields(match).listener);
-  return text(fields(fields(filterChain).filter).name);
+  return textOf(fields(fields(filterChain).filter).name);
 }

@@ -1,8 +1,9 @@
 import { hostsOverlap } from "../../istio-api/values/hostname.ts";
+import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { fields, labelsOf, list, podsSelectedBy, selectorText, text } from "../selectors.ts";
+import { podsSelectedBy, selectorText } from "../selectors.ts";
 
 /** Ports that a gateway opens, against those that Services lead to its pods. */
 export function gatewayPorts(mesh: AnalyzedMesh, report: ReportFinding): void {
@@ -30,7 +31,7 @@ function servedPorts(mesh: AnalyzedMesh, pods: readonly AnalyzedObject[]): Reado
     const selector = labelsOf(spec.selector);
     const isFor = pods.some((pod) => pod.namespace === service.namespace && selects(selector, pod.labels));
     if (!isFor) continue;
-    for (const { port, targetPort, protocol = "TCP" } of list(spec.ports)) {
+    for (const { port, targetPort, protocol = "TCP" } of listOf(spec.ports)) {
       if (protocol !== "TCP") continue;
       for (const number of [port, targetPort]) if (typeof number === "number") ports.add(number);
     }
@@ -147,12 +148,12 @@ function secretProblem(
 ): string | undefined {
   const data = { ...fields(body.data) };
   for (const [name, value] of Object.entries(fields(body.stringData)))
-    data[name] = Buffer.from(text(value)).toString("base64");
+    data[name] = Buffer.from(textOf(value)).toString("base64");
   const form = FORMS.find(({ certificate }) => data[certificate] !== undefined) ?? FORMS[0];
   for (const name of [form.certificate, form.key]) {
-    if (text(data[name]) === "") return `${name} is missing; a server needs tls.crt and tls.key (or cert and key)`;
+    if (textOf(data[name]) === "") return `${name} is missing; a server needs tls.crt and tls.key (or cert and key)`;
   }
-  const pem = Buffer.from(text(data[form.certificate]), "base64").toString("latin1");
+  const pem = Buffer.from(textOf(data[form.certificate]), "base64").toString("latin1");
   const problem = certificateProblem(pem);
   return problem === undefined ? undefined : `${form.certificate}: ${problem}`;
 }

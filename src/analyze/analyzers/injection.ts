@@ -1,19 +1,15 @@
-import { selects } from "../../mesh-model/selector.ts";
+import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
+import { matchesLabelSelector, selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { labelSelectorMatches } from "../label-selector.ts";
 import {
   containersOf,
-  fields,
   hasProxy,
   isSystemNamespace,
-  labelsOf,
-  list,
   namespaceOf,
   PROXY_CONTAINER,
   podLabelsOf,
   podSpecOf,
-  text,
 } from "../selectors.ts";
 
 const INJECTION_LABEL = "istio-injection";
@@ -79,7 +75,7 @@ function isInjectedByDefault(mesh: AnalyzedMesh): boolean {
 function injectorValues(mesh: AnalyzedMesh, name: string): Readonly<Record<string, unknown>> {
   const map = mesh.of("ConfigMap").find((object) => object.name === name);
   try {
-    return fields(JSON.parse(text(fields(map?.body.data).values) || "{}"));
+    return fields(JSON.parse(textOf(fields(map?.body.data).values) || "{}"));
   } catch {
     return {};
   }
@@ -93,8 +89,8 @@ export function proxyImages(mesh: AnalyzedMesh, report: ReportFinding): void {
     const name = revision === "" || revision === "default" ? CONFIG_MAP : `${CONFIG_MAP}-${revision}`;
     if (!mesh.of("ConfigMap").some((map) => map.name === name)) continue;
     const { hub, tag, proxy } = fields(injectorValues(mesh, name).global);
-    const image = text(fields(proxy).image);
-    const expected = image.includes("/") ? image : `${text(hub)}/${image}:${String(tag)}`;
+    const image = textOf(fields(proxy).image);
+    const expected = image.includes("/") ? image : `${textOf(hub)}/${image}:${String(tag)}`;
     const pods = mesh
       .of("Pod")
       .filter((pod) => pod.namespace === namespace.name && !isMatch(pod, expected, imageType(mesh, pod)))
@@ -111,7 +107,7 @@ function isMatch(pod: AnalyzedObject, expected: string, type: string): boolean {
   if (wish.toLowerCase() === "false") return true;
   const proxy = containersOf(podSpecOf(pod)).find(({ name }) => name === PROXY_CONTAINER);
   if (proxy === undefined) return true;
-  const image = text(proxy.image);
+  const image = textOf(proxy.image);
   return image === expected || (type !== "" && image === `${expected}-${type}`);
 }
 
@@ -128,7 +124,7 @@ function imageType(mesh: AnalyzedMesh, pod: AnalyzedObject): string {
     );
   const ranked = rules.toSorted((a, b) => rank(b.rule, pod) - rank(a.rule, pod));
   const chosen = ranked.map(({ rule }) => rule.spec.image?.imageType ?? "").find((type) => type !== "");
-  return chosen ?? text(fields(fields(mesh.settings.source.defaultConfig).image).imageType);
+  return chosen ?? textOf(fields(fields(mesh.settings.source.defaultConfig).image).imageType);
 }
 
 function rank(
@@ -141,7 +137,7 @@ function rank(
 /** `image: auto` becomes an image only where an injector looks at the pod. */
 export function automaticImages(mesh: AnalyzedMesh, report: ReportFinding): void {
   for (const object of [...mesh.of("Pod"), ...mesh.of("Deployment")]) {
-    const isAuto = list(podSpecOf(object).containers).some(({ image }) => image === "auto");
+    const isAuto = listOf(podSpecOf(object).containers).some(({ image }) => image === "auto");
     if (!isAuto || isTaken(mesh, object)) continue;
     const message = `${object.kind} ${object.name} has \`image: auto\`, but no injection webhook selects it: the image cannot be pulled`;
     const name = object.kind === "Pod" ? "ImageAutoWithoutInjectionError" : "ImageAutoWithoutInjectionWarning";
@@ -156,9 +152,9 @@ function isTaken(mesh: AnalyzedMesh, object: AnalyzedObject): boolean {
     const isInjector = own.app === "sidecar-injector" || own["istio.io/rev"] !== undefined;
     return (
       isInjector &&
-      list(body.webhooks).some(
+      listOf(body.webhooks).some(
         ({ namespaceSelector, objectSelector }) =>
-          labelSelectorMatches(namespaceSelector, namespace) && labelSelectorMatches(objectSelector, labels),
+          matchesLabelSelector(namespaceSelector, namespace) && matchesLabelSelector(objectSelector, labels),
       )
     );
   });

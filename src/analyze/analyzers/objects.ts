@@ -1,7 +1,7 @@
+import { fields, listOf } from "../../mesh-model/kubernetes-object.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import type { AnalyzedMesh } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { fields, list } from "../selectors.ts";
 
 /** What decoding and validation say of rule objects: an error keeps the object out of the mesh. */
 export function invalidObjects(mesh: AnalyzedMesh, report: ReportFinding): void {
@@ -27,7 +27,7 @@ export function losingRules(mesh: AnalyzedMesh, report: ReportFinding): void {
 /** Members that the API still has and will lose. */
 export function deprecatedMembers(mesh: AnalyzedMesh, report: ReportFinding): void {
   for (const document of mesh.of("VirtualService")) {
-    list(fields(document.body.spec).http).forEach(({ fault }, at) => {
+    listOf(fields(document.body.spec).http).forEach(({ fault }, at) => {
       if (Number(fields(fields(fault).delay).percent ?? 0) <= 0) return;
       const message = "fault.delay.percent is deprecated; use fault.delay.percentage";
       report("Deprecated", document, message, ["spec", "http", at, "fault", "delay", "percent"]);

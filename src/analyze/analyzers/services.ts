@@ -1,18 +1,10 @@
+import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { groupBy } from "../../mesh-model/lists.ts";
 import { selectProtocol } from "../../mesh-model/select-protocol.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import {
-  fields,
-  isControlPlane,
-  isSystemNamespace,
-  labelsOf,
-  list,
-  podLabelsOf,
-  podSpecOf,
-  text,
-} from "../selectors.ts";
+import { isControlPlane, isSystemNamespace, podLabelsOf, podSpecOf } from "../selectors.ts";
 import { isInMesh } from "./injection.ts";
 
 const PROXY_UID = 1337;
@@ -26,8 +18,8 @@ export function portNames(mesh: AnalyzedMesh, report: ReportFinding): void {
     if (isOwn || isSystemNamespace(namespace, mesh.settings.rootNamespace)) continue;
     const spec = fields(body.spec);
     const isExternal = spec.type === "ExternalName";
-    list(spec.ports).forEach(({ name, port, protocol, appProtocol, targetPort }, at) => {
-      const given = text(name);
+    listOf(spec.ports).forEach(({ name, port, protocol, appProtocol, targetPort }, at) => {
+      const given = textOf(name);
       const chosen = selectProtocol({
         name: given,
         number: Number(port),
@@ -53,11 +45,11 @@ export function conflictingServices(mesh: AnalyzedMesh, report: ReportFinding): 
     if (!isInMesh(mesh, deployment) || deployment.labels[MANAGED_BY] !== undefined) continue;
     const services = servicesOf(mesh, deployment);
     const ports = services.flatMap(({ namespace, name, body }) =>
-      list(fields(body.spec).ports).map(({ port, targetPort, protocol }) => ({
+      listOf(fields(body.spec).ports).map(({ port, targetPort, protocol }) => ({
         service: `${namespace}/${name}`,
         port: Number(port),
         targetPort: String(targetPort === undefined || targetPort === 0 ? port : targetPort),
-        protocol: text(protocol) || "TCP",
+        protocol: textOf(protocol) || "TCP",
       })),
     );
     for (const [port, group] of groupBy(ports, (one) => String(one.port))) {
@@ -89,7 +81,7 @@ export function applicationUsers(mesh: AnalyzedMesh, report: ReportFinding): voi
   for (const object of [...mesh.of("Pod"), ...mesh.of("Deployment")]) {
     if (isControlPlane(object)) continue;
     const spec = podSpecOf(object);
-    const users = [spec, ...list(spec.containers).filter(({ name }) => name !== "istio-proxy")];
+    const users = [spec, ...listOf(spec.containers).filter(({ name }) => name !== "istio-proxy")];
     const found = users.filter((one) => fields(one.securityContext).runAsUser === PROXY_UID);
     if (found.length === 0) continue;
     const message = `user id ${PROXY_UID} is the proxy's: the application's traffic is not captured`;
@@ -107,7 +99,7 @@ export function entryAddresses(mesh: AnalyzedMesh, report: ReportFinding): void 
     return;
   for (const { document, rule } of mesh.rules("ServiceEntry")) {
     // Addresses that a control plane allocated stand in the status.
-    if (rule.spec.addresses.length > 0 || list(fields(rule.status).addresses).length > 0) continue;
+    if (rule.spec.addresses.length > 0 || listOf(fields(rule.status).addresses).length > 0) continue;
     rule.spec.ports.forEach(({ protocol, number }, at) => {
       if (protocol !== "" && protocol.toUpperCase() !== "TCP") return;
       const message = `port ${number} is TCP and the ServiceEntry has no addresses: its traffic is matched by port alone, for every destination`;

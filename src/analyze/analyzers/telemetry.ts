@@ -1,6 +1,6 @@
+import { fields, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { AnalyzedMesh } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { fields, list, text } from "../selectors.ts";
 
 /** Access logs without a provider, where the mesh has no default one. */
 export function telemetryProviders(mesh: AnalyzedMesh, report: ReportFinding): void {
@@ -17,8 +17,8 @@ export function telemetryProviders(mesh: AnalyzedMesh, report: ReportFinding): v
 
 /** Providers that will go. */
 export function deprecatedProviders(mesh: AnalyzedMesh, report: ReportFinding): void {
-  const providers = list(mesh.settings.source.extensionProviders);
-  const old = new Set(providers.filter(({ lightstep }) => lightstep !== undefined).map(({ name }) => text(name)));
+  const providers = listOf(mesh.settings.source.extensionProviders);
+  const old = new Set(providers.filter(({ lightstep }) => lightstep !== undefined).map(({ name }) => textOf(name)));
   for (const { document, rule } of mesh.rules("Telemetry")) {
     rule.spec.tracing.forEach(({ providers: named }, at) => {
       for (const { name } of named) {

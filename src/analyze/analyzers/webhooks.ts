@@ -1,7 +1,7 @@
+import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
+import { matchesLabelSelector } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { labelSelectorMatches } from "../label-selector.ts";
-import { fields, labelsOf, list, text } from "../selectors.ts";
 
 const REVISION = "istio.io/rev";
 const NAMESPACE_LABELS: readonly Labels[] = [{}, { "istio-injection": "enabled" }, { "istio-injection": "disabled" }];
@@ -25,7 +25,7 @@ export function injectionWebhooks(mesh: AnalyzedMesh, report: ReportFinding): vo
     .of("MutatingWebhookConfiguration")
     .filter((owner) => isIstio(owner) || revisionsOf(owner).length > 0);
   const hooks = owners.flatMap((owner) =>
-    list(owner.body.webhooks).map((hook) => ({ owner, title: `${owner.name}/${text(hook.name)}`, hook })),
+    listOf(owner.body.webhooks).map((hook) => ({ owner, title: `${owner.name}/${textOf(hook.name)}`, hook })),
   );
   const revisions = [...new Set(owners.flatMap(revisionsOf))];
   const withRevisions = (base: readonly Labels[]) => [
@@ -37,7 +37,7 @@ export function injectionWebhooks(mesh: AnalyzedMesh, report: ReportFinding): vo
     for (const object of withRevisions(OBJECT_LABELS)) {
       const taking = hooks.filter(
         ({ hook }) =>
-          labelSelectorMatches(hook.namespaceSelector, namespace) && labelSelectorMatches(hook.objectSelector, object),
+          matchesLabelSelector(hook.namespaceSelector, namespace) && matchesLabelSelector(hook.objectSelector, object),
       );
       if (taking.length < 2) continue;
       for (const one of taking) {
@@ -56,23 +56,23 @@ export function injectionWebhooks(mesh: AnalyzedMesh, report: ReportFinding): vo
     if (name === undefined) continue;
     const exists = mesh.of("Service").some((service) => service.name === name && service.namespace === namespace);
     if (exists) continue;
-    const message = `webhook ${title} leads to service ${text(namespace)}/${text(name)}, which does not exist`;
+    const message = `webhook ${title} leads to service ${textOf(namespace)}/${textOf(name)}, which does not exist`;
     report("InvalidWebhook", owner, message, ["webhooks"]);
   }
 }
 
 function isIstio({ body }: AnalyzedObject): boolean {
-  return list(body.webhooks).some(({ name }) => text(name).endsWith("istio.io"));
+  return listOf(body.webhooks).some(({ name }) => textOf(name).endsWith("istio.io"));
 }
 
 function revisionsOf({ labels, body }: AnalyzedObject): readonly string[] {
   const named = labels[REVISION];
-  const selected = list(body.webhooks)
+  const selected = listOf(body.webhooks)
     .flatMap(({ namespaceSelector, objectSelector }) => [namespaceSelector, objectSelector])
     .flatMap((selector) => {
       const { matchLabels, matchExpressions } = fields(selector);
       const value = labelsOf(matchLabels)[REVISION];
-      const values = list(matchExpressions)
+      const values = listOf(matchExpressions)
         .filter(({ key }) => key === REVISION)
         .flatMap((expression) =>
           Array.isArray(expression.values) ? (expression.values as readonly unknown[]).map(String) : [],

@@ -2,8 +2,8 @@ import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import { fields, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
-import { fields, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import type { ClusterApi } from "./cluster-api.ts";
 
 export interface RootPublisherOptions {

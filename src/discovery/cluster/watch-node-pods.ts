@@ -1,5 +1,5 @@
+import { fields, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource, ObjectWatch } from "../kubernetes-source.ts";
-import { fields, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import { createPodIndex, type PlacedPod, type PodIndex } from "./core/pod-index.ts";
 
 /** Pods of the whole cluster, for node authorization; a pod that has failed serves no identity any more. */

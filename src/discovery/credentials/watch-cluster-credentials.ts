@@ -1,6 +1,6 @@
 import { CREDENTIAL_KEYS } from "../../istio-api/decode/decode-credential.ts";
+import { fields, type KubernetesObject, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource, ObjectWatch, WatchedResource } from "../kubernetes-source.ts";
-import { fields, type KubernetesObject, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import { type CredentialData, type CredentialStore, createCredentialTable } from "./create-credential-table.ts";
 
 /** Credentials of a cluster, followed only while somebody uses them. */

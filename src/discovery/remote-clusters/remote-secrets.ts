@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Secret } from "../../base/secret.ts";
-import { fields, type KubernetesObject, keyOf } from "../registries/kubernetes/kubernetes-object.ts";
+import { fields, type KubernetesObject, keyOf } from "../../mesh-model/kubernetes-object.ts";
 
 /** Secrets with this label in the control plane's namespace hold kubeconfigs of other clusters: each key is the id of one. */
 export const REMOTE_SECRETS = "istio/multiCluster=true";

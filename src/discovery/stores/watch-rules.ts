@@ -1,8 +1,8 @@
 import type { Logger } from "../../base/logger.ts";
 import { KINDS, type Kind } from "../../istio-api/kinds.ts";
 import type { Freshness } from "../../kubernetes/index.ts";
+import { fields, type KubernetesObject, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource, ObjectWatch, WatchedResource } from "../kubernetes-source.ts";
-import { fields, type KubernetesObject, listOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import { decodeRule, type KubernetesRule, type KubernetesStore } from "./create-kubernetes-store.ts";
 
 /** A kind of rules that the API server serves, in the version that is read. */

@@ -3,8 +3,8 @@ import type { Logger } from "../../base/logger.ts";
 import { isMissingFile, readTextLimited } from "../../files/read-file.ts";
 import { watchFiles } from "../../files/watch/watch-files.ts";
 import type { InjectionTexts } from "../../inject/index.ts";
+import { fields } from "../../mesh-model/kubernetes-object.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
-import { fields } from "../registries/kubernetes/kubernetes-object.ts";
 
 /** Where templates, policy and values of injection come from. */
 export interface InjectionInput {

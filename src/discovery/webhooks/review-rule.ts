@@ -3,8 +3,8 @@ import type { Logger } from "../../base/logger.ts";
 import { decodeObject } from "../../istio-api/decode/decode-object.ts";
 import { isKind, KINDS } from "../../istio-api/kinds.ts";
 import type { Problem } from "../../istio-api/validation/report.ts";
+import { fields, labelsOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
-import { fields, labelsOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import type { WebhookMetrics } from "./metrics.ts";
 
 /** An object with this annotation is refused whatever it holds: so is found out whether an API server asks us. */

@@ -2,9 +2,9 @@ import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import type { ClusterApi } from "../cluster/cluster-api.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
-import { fields, labelsOf, listOf, textOf } from "../registries/kubernetes/kubernetes-object.ts";
 import type { WebhookMetrics } from "./metrics.ts";
 
 export interface WebhookPatcherOptions {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { kubeService } from "../../../test/support/discovery/kubernetes-objects.ts";
 import { testNode } from "../../../test/support/mesh-model/create-test-mesh.ts";
 import { snapshotOfKubernetes } from "../../../test/support/mesh-model/view-of-kubernetes.ts";
-import type { KubernetesObject } from "../../discovery/registries/kubernetes/kubernetes-object.ts";
+import type { KubernetesObject } from "../../mesh-model/kubernetes-object.ts";
 import { generateRoute } from "./generate-route.ts";
 
 const HOST = "web.prod.svc.cluster.local";

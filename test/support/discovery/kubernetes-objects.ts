@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../../../src/discovery/registries/kubernetes/kubernetes-object.ts";
+import type { KubernetesObject } from "../../../src/mesh-model/kubernetes-object.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

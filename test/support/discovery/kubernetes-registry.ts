@@ -3,9 +3,9 @@ import {
   type KubernetesRegistry,
   type KubernetesRegistryOptions,
 } from "../../../src/discovery/registries/kubernetes/create-kubernetes-registry.ts";
-import { type KubernetesObject, keyOf } from "../../../src/discovery/registries/kubernetes/kubernetes-object.ts";
 import { REDUCERS, type ReducedKinds } from "../../../src/discovery/registries/kubernetes/reduce-object.ts";
 import { createMemoryStore } from "../../../src/discovery/stores/create-memory-store.ts";
+import { type KubernetesObject, keyOf } from "../../../src/mesh-model/kubernetes-object.ts";
 
 /** Reduces an object as a watch would, and gives it to the registry. */
 export function setObject(registry: Pick<KubernetesRegistry, "set">, object: KubernetesObject): void {

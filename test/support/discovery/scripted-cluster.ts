@@ -1,5 +1,5 @@
 import type { KubernetesSource, WatchedResource } from "../../../src/discovery/kubernetes-source.ts";
-import { type KubernetesObject, keyOf } from "../../../src/discovery/registries/kubernetes/kubernetes-object.ts";
+import { type KubernetesObject, keyOf } from "../../../src/mesh-model/kubernetes-object.ts";
 
 /** A cluster whose objects the test sets. Watches see a change at once, in the turn in which it is made. */
 export interface ScriptedCluster extends KubernetesSource {

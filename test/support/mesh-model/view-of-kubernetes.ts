@@ -1,6 +1,6 @@
 import { parseAllDocuments } from "yaml";
-import type { KubernetesObject } from "../../../src/discovery/registries/kubernetes/kubernetes-object.ts";
 import { snapshotOfObjects } from "../../../src/discovery/snapshot-of-objects.ts";
+import type { KubernetesObject } from "../../../src/mesh-model/kubernetes-object.ts";
 import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
 import type { ProxyView, PushSnapshot } from "../../../src/mesh-model/push-snapshot.ts";
 import { meshOfCase, nodeOfCase } from "./view-of-case.ts";

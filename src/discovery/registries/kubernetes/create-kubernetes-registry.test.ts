@@ -9,12 +9,12 @@ import {
 } from "../../../../test/support/discovery/kubernetes-objects.ts";
 import { registryOf, removeObject, setObject } from "../../../../test/support/discovery/kubernetes-registry.ts";
 import { serviceEntry, workloadEntry } from "../../../../test/support/discovery/objects.ts";
+import type { KubernetesObject } from "../../../mesh-model/kubernetes-object.ts";
 import type { RegistryChange, ServiceRegistry } from "../../../mesh-model/service-registry.ts";
 import { createMemoryStore } from "../../stores/create-memory-store.ts";
 import { createAggregateRegistry } from "../create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "../create-service-entry-registry.ts";
 import { createKubernetesRegistry } from "./create-kubernetes-registry.ts";
-import type { KubernetesObject } from "./kubernetes-object.ts";
 
 const REGION = "topology.kubernetes.io/region";
 const web = [

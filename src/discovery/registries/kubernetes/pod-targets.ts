@@ -1,10 +1,10 @@
 import type { ServiceTarget } from "../../../mesh-model/endpoint.ts";
+import { listOf, numberOf, textOf } from "../../../mesh-model/kubernetes-object.ts";
 import type { Service } from "../../../mesh-model/service.ts";
 import type { ProxyAddresses } from "../../../mesh-model/service-registry.ts";
 import { toEndpoint, type Workload } from "../convert-workload.ts";
 import { workloadPort } from "./convert-endpoints.ts";
 import { type PlacedPod, type PodOrigin, placePod } from "./convert-pod.ts";
-import { listOf, numberOf, textOf } from "./kubernetes-object.ts";
 import type { NamedPort } from "./reduce-pod.ts";
 import type { ReducedService, ReducedServicePort } from "./reduce-service.ts";
 

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { kubePod, kubeService, kubeSlice } from "../../../../test/support/discovery/kubernetes-objects.ts";
 import { registryOf } from "../../../../test/support/discovery/kubernetes-registry.ts";
-import type { KubernetesObject } from "./kubernetes-object.ts";
+import type { KubernetesObject } from "../../../mesh-model/kubernetes-object.ts";
 import { REDUCERS, type ReducedKinds } from "./reduce-object.ts";
 
 const KINDS = Object.keys(REDUCERS) as (keyof ReducedKinds)[];

@@ -1,7 +1,7 @@
 import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
+import { type KubernetesObject, labelsOf } from "../../../mesh-model/kubernetes-object.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
 import { parseTrafficDistribution, TRAFFIC_DISTRIBUTION, type TrafficDistribution } from "../traffic-distribution.ts";
-import { type KubernetesObject, labelsOf } from "./kubernetes-object.ts";
 import { type ReducedPod, reducePod } from "./reduce-pod.ts";
 import { type ReducedService, reduceService } from "./reduce-service.ts";
 import { type ReducedSlice, reduceSlice } from "./reduce-slice.ts";

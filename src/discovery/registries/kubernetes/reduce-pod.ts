@@ -6,7 +6,7 @@ import {
   numberOf,
   type ObjectMeta,
   textOf,
-} from "./kubernetes-object.ts";
+} from "../../../mesh-model/kubernetes-object.ts";
 
 /** What the model needs of a Pod. */
 export interface ReducedPod {

@@ -1,11 +1,4 @@
 import type { Protocol } from "../../../istio-api/values/protocol.ts";
-import { selectProtocol } from "../../../mesh-model/select-protocol.ts";
-import {
-  knownDistribution,
-  parseTrafficDistribution,
-  TRAFFIC_DISTRIBUTION,
-  type TrafficDistribution,
-} from "../traffic-distribution.ts";
 import {
   creationTimeOf,
   fields,
@@ -15,7 +8,14 @@ import {
   numberOf,
   textOf,
   texts,
-} from "./kubernetes-object.ts";
+} from "../../../mesh-model/kubernetes-object.ts";
+import { selectProtocol } from "../../../mesh-model/select-protocol.ts";
+import {
+  knownDistribution,
+  parseTrafficDistribution,
+  TRAFFIC_DISTRIBUTION,
+  type TrafficDistribution,
+} from "../traffic-distribution.ts";
 
 /** What the model needs of a Service. */
 export interface ReducedService {

@@ -1,4 +1,12 @@
-import { fields, type KubernetesObject, labelsOf, listOf, numberOf, textOf, texts } from "./kubernetes-object.ts";
+import {
+  fields,
+  type KubernetesObject,
+  labelsOf,
+  listOf,
+  numberOf,
+  textOf,
+  texts,
+} from "../../../mesh-model/kubernetes-object.ts";
 
 /** What the model needs of an EndpointSlice. */
 export interface ReducedSlice {
