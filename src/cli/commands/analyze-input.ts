@@ -144,3 +144,19 @@ export async function withMesh(input: AnalyzeInput, file: string): Promise<Analy
   const [text = ""] = await readResourceFiles([file]);
   return { ...input, meshLayers: [...input.meshLayers, { text, source: `file ${file}` }] };
 }
+
+/** The objects of files count before those of the same name. */
+export function over(under: AnalyzeInput, files: AnalyzeInput): AnalyzeInput {
+  const keyOf = ({ kind, namespace, name }: AnalyzeInput["objects"][number]) => `${kind}/${namespace}/${name}`;
+  const given = new Set(files.objects.map(keyOf));
+  return {
+    ...under,
+    objects: [...files.objects, ...under.objects.filter((object) => !given.has(keyOf(object)))],
+    unreadable: files.unreadable,
+  };
+}
+
+/** The document with the namespace that it is in. */
+export function documentOf({ body, namespace, name }: AnalyzeInput["objects"][number]) {
+  return { ...body, metadata: { ...(body.metadata as object), name, ...(namespace !== "" && { namespace }) } };
+}

@@ -1,9 +1,10 @@
 import type { Finding, Level, Suppression } from "../../analyze/index.ts";
 import { errorMessage } from "../../base/coded-error.ts";
+import { printYaml } from "../../files/yaml/print-yaml.ts";
 import { parseMeshLayers } from "../../mesh-model/build-mesh-settings.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
-import { type AnalyzeInput, readCluster, readFiles, withMesh } from "./analyze-input.ts";
+import { type AnalyzeInput, documentOf, over, readCluster, readFiles, withMesh } from "./analyze-input.ts";
 
 /** As istioctl: 65 for a file that cannot be read, 79 for findings at or above --failure-threshold. */
 const EXIT = { usage: 2, data: 65, found: 79 } as const;
@@ -77,13 +78,7 @@ async function runAnalyze(context: CommandContext): Promise<number> {
     const { settings, problem } = await parseMeshLayers(input.meshLayers);
     if (problem !== undefined) throw new Error(problem);
     const objects = input.hasCluster ? input.objects : rooms.withDefaultGateway(input.objects, settings.rootNamespace);
-    const snapshot = snapshotOfObjects(
-      objects.map(({ body, namespace, name }) => ({
-        ...body,
-        metadata: { ...(body.metadata as object), name, ...(namespace !== "" && { namespace }) },
-      })),
-      settings,
-    );
+    const snapshot = snapshotOfObjects(objects.map(documentOf), settings);
     const mesh = rooms.createAnalyzedMesh({ objects, settings, snapshot, now: Date.now() });
     const found = rooms.analyze(mesh, { suppress: options.suppress }).filter(({ object }) => options.reportsOn(object));
     const shown = found.filter(({ level }) => rank(level) >= rank(options.shown));
@@ -102,11 +97,7 @@ async function readInput(context: CommandContext): Promise<AnalyzeInput> {
   const { flags, args } = context;
   const files = await readFiles([...args, ...flags.stringArray("config")], flags.string("namespace") || "default");
   if (!flags.bool("kube") && !flags.bool("use-kube")) return withMesh(files, flags.string("meshConfigFile"));
-  const cluster = await readCluster(context);
-  const key = ({ kind, namespace, name }: AnalyzeInput["objects"][number]) => `${kind}/${namespace}/${name}`;
-  const given = new Set(files.objects.map(key));
-  const objects = [...files.objects, ...cluster.objects.filter((object) => !given.has(key(object)))];
-  return withMesh({ ...cluster, objects, unreadable: files.unreadable }, flags.string("meshConfigFile"));
+  return withMesh(over(await readCluster(context), files), flags.string("meshConfigFile"));
 }
 
 interface AnalyzeOptions {
@@ -161,8 +152,7 @@ function rank(level: Level): number {
 
 function printed(findings: readonly Finding[], format: string): string {
   if (format === "json") return `${JSON.stringify(findings.map(toMessage), undefined, 2)}\n`;
-  if (format === "yaml")
-    return findings.length === 0 ? "[]\n" : findings.map((one) => yamlItem(toMessage(one))).join("");
+  if (format === "yaml") return printYaml(findings.map(toMessage));
   return findings.map((one) => `${logLine(one)}\n`).join("");
 }
 
@@ -186,13 +176,6 @@ function toMessage({ code, name, level, object, position, message }: Finding): R
     message,
     ...(position && { reference: `${position.file}:${position.line}` }),
   };
-}
-
-/** JSON texts are YAML texts. */
-function yamlItem(message: Readonly<Record<string, string>>): string {
-  return Object.entries(message)
-    .map(([member, value], at) => `${at === 0 ? "- " : "  "}${member}: ${JSON.stringify(value)}\n`)
-    .join("");
 }
 
 function summary(found: readonly Finding[], objects: number, failing: Level): string {

@@ -1,11 +1,12 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { ExplainedResource, ResourceChange } from "../../discovery/index.ts";
+import { printYaml } from "../../files/yaml/print-yaml.ts";
 import { parseMeshLayers } from "../../mesh-model/build-mesh-settings.ts";
 import { parseNode, type XdsNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
-import { type AnalyzeInput, readCluster, readFiles, withMesh } from "./analyze-input.ts";
+import { type AnalyzeInput, documentOf, over, readCluster, readFiles, withMesh } from "./analyze-input.ts";
 import { readResourceFiles } from "./resource-files.ts";
 
 const FORMATS = ["text", "json", "yaml"];
@@ -135,17 +136,6 @@ async function readBase(context: CommandContext): Promise<AnalyzeInput> {
   return withMesh(input, flags.string("meshConfigFile"));
 }
 
-/** The objects of files count before those of the same name. */
-function over(under: AnalyzeInput, files: AnalyzeInput): AnalyzeInput {
-  const keyOf = ({ kind, namespace, name }: AnalyzeInput["objects"][number]) => `${kind}/${namespace}/${name}`;
-  const given = new Set(files.objects.map(keyOf));
-  return {
-    ...under,
-    objects: [...files.objects, ...under.objects.filter((object) => !given.has(keyOf(object)))],
-    unreadable: files.unreadable,
-  };
-}
-
 function withMeshOf({ meshLayers }: AnalyzeInput, { objects, unreadable }: AnalyzeInput) {
   return { objects, unreadable, meshLayers };
 }
@@ -162,11 +152,6 @@ async function meshOf(
   const { settings, problem } = await parseMeshLayers(input.meshLayers);
   if (problem !== undefined) throw new Error(problem);
   return { snapshot: snapshotOfObjects(input.objects.map(documentOf), settings), input };
-}
-
-/** The document with the namespace that it is in. */
-function documentOf({ body, namespace, name }: AnalyzeInput["objects"][number]) {
-  return { ...body, metadata: { ...(body.metadata as object), name, ...(namespace !== "" && { namespace }) } };
 }
 
 async function nodesOf(
@@ -205,33 +190,14 @@ function listText(resources: readonly ExplainedResource[], problems: readonly st
   const rows = resources.map(({ type, name, version }) => ({ type, name, version }));
   if (format === "json") return `${JSON.stringify({ resources: rows, problems }, undefined, 2)}\n`;
   const lines = rows.map(({ type, name }) => `${type.toUpperCase()}  ${name === "" ? "(the table)" : name}`);
-  if (format === "yaml")
-    return rows.map(({ type, name }) => `- type: ${type}\n  name: ${JSON.stringify(name)}\n`).join("");
+  if (format === "yaml") return printYaml({ resources: rows, problems });
   return `${[...lines, ...problems.map((problem) => `!    ${problem}`)].join("\n")}\n`;
 }
 
 function wholeText(resources: readonly ExplainedResource[], format: string): string {
   const values = resources.map(({ value }) => value);
   const shown = values.length === 1 ? values[0] : values;
-  return `${format === "yaml" ? yamlText(shown) : JSON.stringify(shown, undefined, 2)}\n`;
-}
-
-/** Block style; JSON texts are YAML scalars. */
-function yamlText(value: unknown, indent = ""): string {
-  const isEmpty = typeof value !== "object" || value === null || Object.keys(value).length === 0;
-  if (isEmpty) return JSON.stringify(value);
-  const entries: readonly (readonly [string, unknown])[] = Array.isArray(value)
-    ? value.map((element) => ["-", element] as const)
-    : Object.entries(value);
-  return entries
-    .map(([name, part]) => {
-      const nested = typeof part === "object" && part !== null && Object.keys(part).length > 0;
-      const label = name === "-" ? "-" : `${/^[\w.@/-]+$/.test(name) ? name : JSON.stringify(name)}:`;
-      return nested
-        ? `${indent}${label}\n${yamlText(part, `${indent}  `)}`
-        : `${indent}${label} ${JSON.stringify(part)}`;
-    })
-    .join("\n");
+  return format === "yaml" ? printYaml(shown) : `${JSON.stringify(shown, undefined, 2)}\n`;
 }
 
 interface ProxyChanges {
@@ -241,7 +207,7 @@ interface ProxyChanges {
 
 function changesText(all: readonly ProxyChanges[], format: string): string {
   if (format === "json") return `${JSON.stringify(all, undefined, 2)}\n`;
-  if (format === "yaml") return `${yamlText(all)}\n`;
+  if (format === "yaml") return printYaml(all);
   const touched = all.filter(({ changes }) => changes.length > 0);
   const blocks = touched.map(({ proxy, changes }) => {
     const lines = changes.flatMap(({ type, name, change, members }) => [
