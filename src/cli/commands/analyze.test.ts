@@ -58,6 +58,10 @@ test("a mesh without mistakes has no findings and exit code 0", async () => {
   expect(said).toContain("No findings in 2 objects.");
 });
 
+test("one object is one object", async () => {
+  expect((await run(file("service.yaml", SERVICE))).stderr).toBe("No findings in 1 object.\n");
+});
+
 test("files together are one mesh, regardless of the order in which they are given", async () => {
   const paths = [file("route.yaml", route("web")), file("service.yaml", SERVICE)];
   expect((await run(...paths)).code).toBe(0);

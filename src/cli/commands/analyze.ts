@@ -180,7 +180,8 @@ function toMessage({ code, name, level, object, position, message }: Finding): R
 
 function summary(found: readonly Finding[], objects: number, failing: Level): string {
   const count = (level: Level) => found.filter((one) => one.level === level).length;
-  if (found.length === 0) return `No findings in ${objects} objects.\n`;
+  const size = `${objects} ${objects === 1 ? "object" : "objects"}`;
+  if (found.length === 0) return `No findings in ${size}.\n`;
   const parts = LEVELS.toReversed().map((level) => `${count(level)} ${level.toLowerCase()}`);
-  return `${objects} objects: ${parts.join(", ")}; fails from ${failing.toLowerCase()} on.\n`;
+  return `${size}: ${parts.join(", ")}; fails from ${failing.toLowerCase()} on.\n`;
 }
