@@ -31,7 +31,9 @@ export function encodeAny(url: string, table: MessageTable, value: object): Buff
 }
 
 function writeMembers(out: MessageBuffer, table: MessageTable, value: object): void {
-  for (const [name, member] of Object.entries(value)) {
+  // Messages are plain objects. A list of their entries would take longer than the writing (`bench/discovery`).
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
     if (member === undefined || member === null || name === "@type") continue;
     const field = table.byName.get(name);
     if (field === undefined) throw new CodecError("unknown-member", `${table.name} has no member ${name}`);

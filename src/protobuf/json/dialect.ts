@@ -20,6 +20,8 @@ export interface JsonDialect {
   readonly allowsEmptyAny?: boolean;
   /** Members that are treated as if the message did not have them. */
   readonly isIgnored?: (table: MessageTable, field: FieldEntry) => boolean;
+  /** Why members are of no use, by message and name; one that is set to anything but its zero value is reported. They are read as others are. */
+  readonly withoutEffect?: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly words: (fault: Fault, value: unknown) => string;
 }
 
@@ -32,6 +34,7 @@ export type Fault =
   | { readonly code: "null"; readonly type: FieldType }
   | { readonly code: "oneof"; readonly group: readonly string[]; readonly set: readonly string[] }
   | { readonly code: "unknown"; readonly name: string; readonly key: string }
+  | { readonly code: "no-effect"; readonly reason: string }
   | { readonly code: "unresolved" | "missing"; readonly name: string };
 
 const NUMBER_TEXTS: Readonly<Record<NumberCode, string>> = {

@@ -56,6 +56,8 @@ export function plainWords({ showsValues }: { readonly showsValues: boolean }): 
         return "is set a second time, in its other spelling";
       case "unknown":
         return `unknown field ${JSON.stringify(fault.key)} in ${labelOf(fault.name)}`;
+      case "no-effect":
+        return `has no effect: ${fault.reason}`;
       case "type":
         return '"@type" is missing';
       case "unresolved":

@@ -64,9 +64,13 @@ class Reader {
     const result: Members = {};
     const object = isObject(json) ? json : this.#fail(path, json, { code: "object", name: table.name });
     if (object === undefined) return result;
+    const useless = this.#dialect.withoutEffect?.get(table.name);
     for (const field of table.byName.values()) {
       const value = this.#member(table, field, object, path);
       if (value !== undefined) {
+        const reason = useless?.[field.name];
+        if (reason !== undefined && !isZero(value))
+          this.#fail([...path, keyOf(field, object)], value, { code: "no-effect", reason });
         if (this.#dialect.oneofs === "last")
           for (const other of alternativesOf(table, field)) delete result[other.name];
         result[field.name] = value;
@@ -83,8 +87,7 @@ class Reader {
 
   /** Undefined for a member that is not there, or is wrong. */
   #member(table: MessageTable, field: FieldEntry, object: Readonly<Members>, path: Path): unknown {
-    // The JSON name wins over the name of the .proto file, even when it is null.
-    const key = Object.hasOwn(object, field.name) ? field.name : field.protoName;
+    const key = keyOf(field, object);
     const json = Object.hasOwn(object, key) ? object[key] : undefined;
     if (json === undefined || json === null || this.#isIgnored(table, field)) return undefined;
     if (this.#dialect.isStrict && key !== field.protoName && Object.hasOwn(object, field.protoName)) {
@@ -219,11 +222,20 @@ class Reader {
   }
 
   #fail(path: Path, value: unknown, fault: Fault): undefined {
-    if (fault.code !== "unknown") this.#failures += 1;
+    if (fault.code !== "unknown" && fault.code !== "no-effect") this.#failures += 1;
     const message = this.#dialect.words(fault, value);
     this.problems.push({ path, code: fault.code, message, value, allowed: allowedWords(fault) });
     return undefined;
   }
+}
+
+/** The JSON name wins over the name of the .proto file, even when it is null. */
+function keyOf({ name, protoName }: FieldEntry, object: Readonly<Members>): string {
+  return Object.hasOwn(object, name) ? name : protoName;
+}
+
+function isZero(value: unknown): boolean {
+  return value === false || value === "" || value === 0 || (Array.isArray(value) && value.length === 0);
 }
 
 const EMPTY = "google.protobuf.Empty";

@@ -1,19 +1,36 @@
 /** Measured before it is written: room for the most bytes it could take would be held for nothing. */
 const LONG_TEXT = 1000;
 
+/** Larger ones are not held for the next message. */
+const MAX_SCRATCH = 64 * 1024;
+let scratch: Buffer | undefined;
+const NOTHING = Buffer.alloc(0);
+
 /** Bytes of a message under construction. Nested messages are written in place: their length is filled in when it is known. */
 export class MessageBuffer {
   #bytes: Buffer;
   #length = 0;
+  readonly #isScratch: boolean;
 
-  constructor(size = 1024) {
-    this.#bytes = Buffer.allocUnsafe(size);
+  /** Without a size the room of the message before is used again: thousands are made one after the other (`bench/discovery`). */
+  constructor(size?: number) {
+    this.#isScratch = size === undefined;
+    if (size !== undefined) this.#bytes = Buffer.allocUnsafe(size);
+    else {
+      this.#bytes = scratch ?? Buffer.allocUnsafeSlow(4096);
+      scratch = undefined;
+    }
   }
 
   /** A copy that holds no more memory than its bytes. */
   finish(): Buffer {
     const result = Buffer.allocUnsafeSlow(this.#length);
     this.#bytes.copy(result, 0, 0, this.#length);
+    if (this.#isScratch && this.#bytes.length <= MAX_SCRATCH) {
+      scratch = this.#bytes;
+      this.#bytes = NOTHING;
+      this.#length = 0;
+    }
     return result;
   }
 
@@ -53,6 +70,11 @@ export class MessageBuffer {
   double(value: number): void {
     this.#reserve(8);
     this.#length = this.#bytes.writeDoubleLE(value, this.#length);
+  }
+
+  fixed64(value: bigint): void {
+    this.#reserve(8);
+    this.#length = this.#bytes.writeBigUInt64LE(value, this.#length);
   }
 
   float(value: number): void {

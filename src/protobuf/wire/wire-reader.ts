@@ -72,13 +72,22 @@ export class WireReader {
   }
 
   string(): string {
-    return this.bytes().toString("utf8");
+    const length = this.uint32();
+    const start = this.#take(length);
+    return this.#bytes.toString("utf8", start, start + length);
+  }
+
+  /** Passes a field of bytes; returns how many they are. */
+  skipBytes(): number {
+    const length = this.uint32();
+    this.#take(length);
+    return length;
   }
 
   skip(wire: number): void {
     if (wire === WIRE_VARINT) this.uint64();
     else if (wire === WIRE_FIXED64) this.#take(8);
-    else if (wire === WIRE_BYTES) this.#take(this.uint32());
+    else if (wire === WIRE_BYTES) this.skipBytes();
     else if (wire === WIRE_FIXED32) this.#take(4);
     else throw new WireError("bad-wire-type", `protobuf: wire type ${wire}`);
   }

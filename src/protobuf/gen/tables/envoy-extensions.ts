@@ -31,10 +31,20 @@ export const TABLES = {
       "matcher 1 ?1menvoy.config.common.matcher.v3.Matcher,action 2 ?1menvoy.config.core.v3.TypedExtensionConfig",
     "envoy.config.common.mutation_rules.v3.HeaderMutation":
       "remove 1 ?1s,append 2 ?1menvoy.config.core.v3.HeaderValueOption",
-    "envoy.config.core.v3.HttpService":
-      "httpUri 1 menvoy.config.core.v3.HttpUri,requestHeadersToAdd 2 *menvoy.config.core.v3.HeaderValueOption",
     "envoy.config.core.v3.RuntimePercent":
       "defaultValue 1 menvoy.type.v3.Percent,runtimeKey 2 s",
+    "envoy.config.metrics.v3.DogStatsdSink":
+      "address 1 ?1menvoy.config.core.v3.Address,prefix 3 s,maxBytesPerDatagram 4 wU",
+    "envoy.config.metrics.v3.HystrixSink":
+      "numBuckets 1 I",
+    "envoy.config.metrics.v3.MetricsServiceConfig":
+      "grpcService 1 menvoy.config.core.v3.GrpcService,transportApiVersion 3 eenvoy.config.core.v3.ApiVersion,reportCountersAsDeltas 2 wb,emitTagsAsLabels 4 b,histogramEmitMode 5 eenvoy.config.metrics.v3.HistogramEmitMode",
+    "envoy.config.metrics.v3.StatsdSink":
+      "address 1 ?1menvoy.config.core.v3.Address,tcpClusterName 2 ?1s,prefix 3 s",
+    "envoy.config.overload.v3.ScaleTimersOverloadActionConfig":
+      "timerScaleFactors 1 *menvoy.config.overload.v3.ScaleTimersOverloadActionConfig.ScaleTimer",
+    "envoy.config.overload.v3.ScaleTimersOverloadActionConfig.ScaleTimer":
+      "timer 1 eenvoy.config.overload.v3.ScaleTimersOverloadActionConfig.TimerType,minTimeout 2 ?1D,minScale 3 ?1menvoy.type.v3.Percent",
     "envoy.config.ratelimit.v3.RateLimitServiceConfig":
       "grpcService 2 menvoy.config.core.v3.GrpcService,transportApiVersion 4 eenvoy.config.core.v3.ApiVersion",
     "envoy.config.tap.v3.BufferedAdminSink":
@@ -61,18 +71,8 @@ export const TABLES = {
       "tapId 1 s,grpcService 2 menvoy.config.core.v3.GrpcService",
     "envoy.config.tap.v3.TapConfig":
       "matchConfig 1 menvoy.config.tap.v3.MatchPredicate,match 4 menvoy.config.common.matcher.v3.MatchPredicate,outputConfig 2 menvoy.config.tap.v3.OutputConfig,tapEnabled 3 menvoy.config.core.v3.RuntimeFractionalPercent",
-    "envoy.config.trace.v3.ClientConfig":
-      "serviceName 1 s,instanceName 2 s,backendToken 3 ?1s,maxCacheSize 4 wu",
-    "envoy.config.trace.v3.DatadogConfig":
-      "collectorCluster 1 s,serviceName 2 s,collectorHostname 3 s,remoteConfig 4 menvoy.config.trace.v3.DatadogRemoteConfig",
-    "envoy.config.trace.v3.DatadogRemoteConfig":
-      "pollingInterval 1 D",
-    "envoy.config.trace.v3.OpenTelemetryConfig":
-      "grpcService 1 menvoy.config.core.v3.GrpcService,httpService 3 menvoy.config.core.v3.HttpService,serviceName 2 s,resourceDetectors 4 *menvoy.config.core.v3.TypedExtensionConfig,sampler 5 menvoy.config.core.v3.TypedExtensionConfig",
-    "envoy.config.trace.v3.SkyWalkingConfig":
-      "grpcService 1 menvoy.config.core.v3.GrpcService,clientConfig 2 menvoy.config.trace.v3.ClientConfig",
-    "envoy.config.trace.v3.ZipkinConfig":
-      "collectorCluster 1 s,collectorEndpoint 2 s,traceId128bit=trace_id_128bit 3 b,sharedSpanContext 4 wb,collectorEndpointVersion 5 eenvoy.config.trace.v3.ZipkinConfig.CollectorEndpointVersion,collectorHostname 6 s,splitSpansForRequest 7 b",
+    "envoy.config.trace.v3.LightstepConfig":
+      "collectorCluster 1 s,accessTokenFile 2 s,accessToken 4 menvoy.config.core.v3.DataSource,propagationModes 3 *eenvoy.config.trace.v3.LightstepConfig.PropagationMode",
     "envoy.data.dns.v3.DnsTable":
       "externalRetryCount 1 u,virtualDomains 2 *menvoy.data.dns.v3.DnsTable.DnsVirtualDomain,knownSuffixes 3 *menvoy.type.matcher.v3.StringMatcher",
     "envoy.data.dns.v3.DnsTable.AddressList":
@@ -153,8 +153,6 @@ export const TABLES = {
       "typeUrl 1 *s",
     "envoy.extensions.filters.common.matcher.action.v3.SkipFilter":
       "",
-    "envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue":
-      "objectKey 1 ?1s,factoryKey 6 s,formatString 2 ?2menvoy.config.core.v3.SubstitutionFormatString,readOnly 3 b,sharedWithUpstream 4 eenvoy.extensions.filters.common.set_filter_state.v3.FilterStateValue.SharedWithUpstream,skipIfEmpty 5 b",
     "envoy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency":
       "gradientControllerConfig 1 ?1menvoy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig,enabled 2 menvoy.config.core.v3.RuntimeFeatureFlag,concurrencyLimitExceededStatus 3 menvoy.type.v3.HttpStatus",
     "envoy.extensions.filters.http.adaptive_concurrency.v3.GradientControllerConfig":
@@ -401,8 +399,6 @@ export const TABLES = {
       "metadataKey 1 menvoy.type.metadata.v3.MetadataKey",
     "envoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute":
       "vhRateLimits 1 eenvoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute.VhRateLimitsOptions,overrideOption 2 eenvoy.extensions.filters.http.ratelimit.v3.RateLimitPerRoute.OverrideOptions,rateLimits 3 *menvoy.extensions.filters.http.ratelimit.v3.RateLimitConfig,domain 4 s",
-    "envoy.extensions.filters.http.set_filter_state.v3.Config":
-      "onRequestHeaders 1 *menvoy.extensions.filters.common.set_filter_state.v3.FilterStateValue",
     "envoy.extensions.filters.http.set_metadata.v3.Config":
       "metadataNamespace 1 s,value 2 S,metadata 3 *menvoy.extensions.filters.http.set_metadata.v3.Metadata",
     "envoy.extensions.filters.http.set_metadata.v3.Metadata":
@@ -729,28 +725,10 @@ export const TABLES = {
       "config 1 menvoy.extensions.wasm.v3.PluginConfig",
     "envoy.extensions.string_matcher.lua.v3.Lua":
       "sourceCode 1 menvoy.config.core.v3.DataSource",
-    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.DynatraceResourceDetectorConfig":
-      "",
-    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.EnvironmentResourceDetectorConfig":
-      "",
-    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.StaticConfigResourceDetectorConfig":
-      "attributes 1 %ss",
-    "envoy.extensions.tracers.opentelemetry.samplers.v3.AlwaysOnSamplerConfig":
-      "",
-    "envoy.extensions.tracers.opentelemetry.samplers.v3.DynatraceSamplerConfig":
-      "tenant 1 s,clusterId 2 i,httpService 3 menvoy.config.core.v3.HttpService,rootSpansPerMinute 4 u",
     "envoy.extensions.transport_sockets.alts.v3.Alts":
       "handshakerService 1 s,peerServiceAccounts 2 *s",
     "envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport":
       "transportSocket 1 menvoy.config.core.v3.TransportSocket",
-    "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport":
-      "passthroughMetadata 1 *menvoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport.MetadataValueSource,transportSocket 3 menvoy.config.core.v3.TransportSocket",
-    "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport.MetadataValueSource":
-      "kind 1 menvoy.type.metadata.v3.MetadataKind,name 2 s",
-    "envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport":
-      "downstreamTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext,enableEarlyData 2 wb",
-    "envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport":
-      "upstreamTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
     "envoy.extensions.transport_sockets.s2a.v3.S2AConfiguration":
       "s2aAddress 1 s",
     "envoy.extensions.transport_sockets.starttls.v3.StartTlsConfig":
@@ -797,8 +775,10 @@ export const TABLES = {
       "code 1 i,message 2 s,details 3 *A",
   },
   enums: {
+    "envoy.config.metrics.v3.HistogramEmitMode": "SUMMARY_AND_HISTOGRAM 0,SUMMARY 1,HISTOGRAM 2",
+    "envoy.config.overload.v3.ScaleTimersOverloadActionConfig.TimerType": "UNSPECIFIED 0,HTTP_DOWNSTREAM_CONNECTION_IDLE 1,HTTP_DOWNSTREAM_STREAM_IDLE 2,TRANSPORT_SOCKET_CONNECT 3",
     "envoy.config.tap.v3.OutputSink.Format": "JSON_BODY_AS_BYTES 0,JSON_BODY_AS_STRING 1,PROTO_BINARY 2,PROTO_BINARY_LENGTH_DELIMITED 3,PROTO_TEXT 4",
-    "envoy.config.trace.v3.ZipkinConfig.CollectorEndpointVersion": "DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE 0,HTTP_JSON 1,HTTP_PROTO 2,GRPC 3",
+    "envoy.config.trace.v3.LightstepConfig.PropagationMode": "ENVOY 0,LIGHTSTEP 1,B3 2,TRACE_CONTEXT 3",
     "envoy.extensions.common.ratelimit.v3.VhRateLimitsOptions": "OVERRIDE 0,INCLUDE 1,IGNORE 2",
     "envoy.extensions.common.ratelimit.v3.XRateLimitHeadersRFCVersion": "OFF 0,DRAFT_VERSION_03 1",
     "envoy.extensions.compression.brotli.compressor.v3.Brotli.EncoderMode": "DEFAULT 0,GENERIC 1,TEXT 2,FONT 3",
@@ -806,7 +786,6 @@ export const TABLES = {
     "envoy.extensions.compression.gzip.compressor.v3.Gzip.CompressionStrategy": "DEFAULT_STRATEGY 0,FILTERED 1,HUFFMAN_ONLY 2,RLE 3,FIXED 4",
     "envoy.extensions.compression.zstd.compressor.v3.Zstd.Strategy": "DEFAULT 0,FAST 1,DFAST 2,GREEDY 3,LAZY 4,LAZY2 5,BTLAZY2 6,BTOPT 7,BTULTRA 8,BTULTRA2 9",
     "envoy.extensions.filters.common.dependency.v3.Dependency.DependencyType": "HEADER 0,FILTER_STATE_KEY 1,DYNAMIC_METADATA 2",
-    "envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue.SharedWithUpstream": "NONE 0,ONCE 1,TRANSITIVE 2",
     "envoy.extensions.filters.http.aws_lambda.v3.Config.InvocationMode": "SYNCHRONOUS 0,ASYNCHRONOUS 1",
     "envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigning.SigningAlgorithm": "AWS_SIGV4 0,AWS_SIGV4A 1",
     "envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit.EnableMode": "DISABLED 0,REQUEST 1,RESPONSE 2,REQUEST_AND_RESPONSE 3",

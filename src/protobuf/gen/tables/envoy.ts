@@ -37,6 +37,50 @@ export const TABLES = {
       "comparison 1 menvoy.config.accesslog.v3.ComparisonFilter",
     "envoy.config.accesslog.v3.TraceableFilter":
       "",
+    "envoy.config.bootstrap.v3.Admin":
+      "accessLog 5 *menvoy.config.accesslog.v3.AccessLog,accessLogPath 1 s,profilePath 2 s,address 3 menvoy.config.core.v3.Address,socketOptions 4 *menvoy.config.core.v3.SocketOption,ignoreGlobalConnLimit 6 b",
+    "envoy.config.bootstrap.v3.Bootstrap":
+      "node 1 menvoy.config.core.v3.Node,nodeContextParams 26 *s,staticResources 2 menvoy.config.bootstrap.v3.Bootstrap.StaticResources,dynamicResources 3 menvoy.config.bootstrap.v3.Bootstrap.DynamicResources,clusterManager 4 menvoy.config.bootstrap.v3.ClusterManager,hdsConfig 14 menvoy.config.core.v3.ApiConfigSource,flagsPath 5 s,statsSinks 6 *menvoy.config.metrics.v3.StatsSink,deferredStatOptions 39 menvoy.config.bootstrap.v3.Bootstrap.DeferredStatOptions,statsConfig 13 menvoy.config.metrics.v3.StatsConfig,statsFlushInterval 7 D,statsFlushOnAdmin 29 ?1b,watchdog 8 menvoy.config.bootstrap.v3.Watchdog,watchdogs 27 menvoy.config.bootstrap.v3.Watchdogs,tracing 9 menvoy.config.trace.v3.Tracing,layeredRuntime 17 menvoy.config.bootstrap.v3.LayeredRuntime,admin 12 menvoy.config.bootstrap.v3.Admin,overloadManager 15 menvoy.config.overload.v3.OverloadManager,enableDispatcherStats 16 b,headerPrefix 18 s,statsServerVersionOverride 19 wU,useTcpForDnsLookups 20 b,dnsResolutionConfig 30 menvoy.config.core.v3.DnsResolutionConfig,typedDnsResolverConfig 31 menvoy.config.core.v3.TypedExtensionConfig,bootstrapExtensions 21 *menvoy.config.core.v3.TypedExtensionConfig,fatalActions 28 *menvoy.config.bootstrap.v3.FatalAction,configSources 22 *menvoy.config.core.v3.ConfigSource,defaultConfigSource 23 menvoy.config.core.v3.ConfigSource,defaultSocketInterface 24 s,certificateProviderInstances 25 %smenvoy.config.core.v3.TypedExtensionConfig,inlineHeaders 32 *menvoy.config.bootstrap.v3.CustomInlineHeader,perfTracingFilePath 33 s,defaultRegexEngine 34 menvoy.config.core.v3.TypedExtensionConfig,xdsDelegateExtension 35 menvoy.config.core.v3.TypedExtensionConfig,xdsConfigTrackerExtension 36 menvoy.config.core.v3.TypedExtensionConfig,listenerManager 37 menvoy.config.core.v3.TypedExtensionConfig,applicationLogConfig 38 menvoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig,grpcAsyncClientManagerConfig 40 menvoy.config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig,memoryAllocatorManager 41 menvoy.config.bootstrap.v3.MemoryAllocatorManager",
+    "envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig":
+      "logFormat 1 menvoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat",
+    "envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat":
+      "jsonFormat 1 ?1S,textFormat 2 ?1s",
+    "envoy.config.bootstrap.v3.Bootstrap.DeferredStatOptions":
+      "enableDeferredCreationStats 1 b",
+    "envoy.config.bootstrap.v3.Bootstrap.DynamicResources":
+      "ldsConfig 1 menvoy.config.core.v3.ConfigSource,ldsResourcesLocator 5 s,cdsConfig 2 menvoy.config.core.v3.ConfigSource,cdsResourcesLocator 6 s,adsConfig 3 menvoy.config.core.v3.ApiConfigSource",
+    "envoy.config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig":
+      "maxCachedEntryIdleDuration 1 D",
+    "envoy.config.bootstrap.v3.Bootstrap.StaticResources":
+      "listeners 1 *menvoy.config.listener.v3.Listener,clusters 2 *menvoy.config.cluster.v3.Cluster,secrets 3 *menvoy.extensions.transport_sockets.tls.v3.Secret",
+    "envoy.config.bootstrap.v3.ClusterManager":
+      "localClusterName 1 s,outlierDetection 2 menvoy.config.bootstrap.v3.ClusterManager.OutlierDetection,upstreamBindConfig 3 menvoy.config.core.v3.BindConfig,loadStatsConfig 4 menvoy.config.core.v3.ApiConfigSource,enableDeferredClusterCreation 5 b",
+    "envoy.config.bootstrap.v3.ClusterManager.OutlierDetection":
+      "eventLogPath 1 s,eventService 2 menvoy.config.core.v3.EventServiceConfig",
+    "envoy.config.bootstrap.v3.CustomInlineHeader":
+      "inlineHeaderName 1 s,inlineHeaderType 2 eenvoy.config.bootstrap.v3.CustomInlineHeader.InlineHeaderType",
+    "envoy.config.bootstrap.v3.FatalAction":
+      "config 1 menvoy.config.core.v3.TypedExtensionConfig",
+    "envoy.config.bootstrap.v3.LayeredRuntime":
+      "layers 1 *menvoy.config.bootstrap.v3.RuntimeLayer",
+    "envoy.config.bootstrap.v3.MemoryAllocatorManager":
+      "bytesToRelease 1 U,memoryReleaseInterval 2 D",
+    "envoy.config.bootstrap.v3.Runtime":
+      "symlinkRoot 1 s,subdirectory 2 s,overrideSubdirectory 3 s,base 4 S",
+    "envoy.config.bootstrap.v3.RuntimeLayer":
+      "name 1 s,staticLayer 2 ?1S,diskLayer 3 ?1menvoy.config.bootstrap.v3.RuntimeLayer.DiskLayer,adminLayer 4 ?1menvoy.config.bootstrap.v3.RuntimeLayer.AdminLayer,rtdsLayer 5 ?1menvoy.config.bootstrap.v3.RuntimeLayer.RtdsLayer",
+    "envoy.config.bootstrap.v3.RuntimeLayer.AdminLayer":
+      "",
+    "envoy.config.bootstrap.v3.RuntimeLayer.DiskLayer":
+      "symlinkRoot 1 s,subdirectory 3 s,appendServiceCluster 2 b",
+    "envoy.config.bootstrap.v3.RuntimeLayer.RtdsLayer":
+      "name 1 s,rtdsConfig 2 menvoy.config.core.v3.ConfigSource",
+    "envoy.config.bootstrap.v3.Watchdog":
+      "actions 7 *menvoy.config.bootstrap.v3.Watchdog.WatchdogAction,missTimeout 1 D,megamissTimeout 2 D,killTimeout 3 D,maxKillTimeoutJitter 6 D,multikillTimeout 4 D,multikillThreshold 5 menvoy.type.v3.Percent",
+    "envoy.config.bootstrap.v3.Watchdog.WatchdogAction":
+      "config 1 menvoy.config.core.v3.TypedExtensionConfig,event 2 eenvoy.config.bootstrap.v3.Watchdog.WatchdogAction.WatchdogEvent",
+    "envoy.config.bootstrap.v3.Watchdogs":
+      "mainThreadWatchdog 1 menvoy.config.bootstrap.v3.Watchdog,workerWatchdog 2 menvoy.config.bootstrap.v3.Watchdog",
     "envoy.config.cluster.v3.CircuitBreakers":
       "thresholds 1 *menvoy.config.cluster.v3.CircuitBreakers.Thresholds,perHostThresholds 2 *menvoy.config.cluster.v3.CircuitBreakers.Thresholds",
     "envoy.config.cluster.v3.CircuitBreakers.Thresholds":
@@ -187,6 +231,8 @@ export const TABLES = {
       "quicProtocolOptions 1 menvoy.config.core.v3.QuicProtocolOptions,overrideStreamErrorOnInvalidHttpMessage 2 wb,allowExtendedConnect 5 b,allowMetadata 6 b",
     "envoy.config.core.v3.HttpProtocolOptions":
       "idleTimeout 1 D,maxConnectionDuration 3 D,maxHeadersCount 2 wu,maxStreamDuration 4 D,headersWithUnderscoresAction 5 eenvoy.config.core.v3.HttpProtocolOptions.HeadersWithUnderscoresAction,maxRequestsPerConnection 6 wu",
+    "envoy.config.core.v3.HttpService":
+      "httpUri 1 menvoy.config.core.v3.HttpUri,requestHeadersToAdd 2 *menvoy.config.core.v3.HeaderValueOption",
     "envoy.config.core.v3.JsonFormatOptions":
       "sortProperties 1 b",
     "envoy.config.core.v3.KeepaliveSettings":
@@ -293,6 +339,32 @@ export const TABLES = {
       "downstreamSocketConfig 5 menvoy.config.core.v3.UdpSocketConfig,quicOptions 7 menvoy.config.listener.v3.QuicProtocolOptions,udpPacketPacketWriterConfig 8 menvoy.config.core.v3.TypedExtensionConfig",
     "envoy.config.listener.v3.ValidationListenerManager":
       "",
+    "envoy.config.metrics.v3.HistogramBucketSettings":
+      "match 1 menvoy.type.matcher.v3.StringMatcher,buckets 2 *d",
+    "envoy.config.metrics.v3.StatsConfig":
+      "statsTags 1 *menvoy.config.metrics.v3.TagSpecifier,useAllDefaultTags 2 wb,statsMatcher 3 menvoy.config.metrics.v3.StatsMatcher,histogramBucketSettings 4 *menvoy.config.metrics.v3.HistogramBucketSettings",
+    "envoy.config.metrics.v3.StatsMatcher":
+      "rejectAll 1 ?1b,exclusionList 2 ?1menvoy.type.matcher.v3.ListStringMatcher,inclusionList 3 ?1menvoy.type.matcher.v3.ListStringMatcher",
+    "envoy.config.metrics.v3.StatsSink":
+      "name 1 s,typedConfig 3 ?1A",
+    "envoy.config.metrics.v3.TagSpecifier":
+      "tagName 1 s,regex 2 ?1s,fixedValue 3 ?1s",
+    "envoy.config.overload.v3.BufferFactoryConfig":
+      "minimumAccountToTrackPowerOfTwo 1 u",
+    "envoy.config.overload.v3.LoadShedPoint":
+      "name 1 s,triggers 2 *menvoy.config.overload.v3.Trigger",
+    "envoy.config.overload.v3.OverloadAction":
+      "name 1 s,triggers 2 *menvoy.config.overload.v3.Trigger,typedConfig 3 A",
+    "envoy.config.overload.v3.OverloadManager":
+      "refreshInterval 1 D,resourceMonitors 2 *menvoy.config.overload.v3.ResourceMonitor,actions 3 *menvoy.config.overload.v3.OverloadAction,loadshedPoints 5 *menvoy.config.overload.v3.LoadShedPoint,bufferFactoryConfig 4 menvoy.config.overload.v3.BufferFactoryConfig",
+    "envoy.config.overload.v3.ResourceMonitor":
+      "name 1 s,typedConfig 3 ?1A",
+    "envoy.config.overload.v3.ScaledTrigger":
+      "scalingThreshold 1 d,saturationThreshold 2 d",
+    "envoy.config.overload.v3.ThresholdTrigger":
+      "value 1 d",
+    "envoy.config.overload.v3.Trigger":
+      "name 1 s,threshold 2 ?1menvoy.config.overload.v3.ThresholdTrigger,scaled 3 ?1menvoy.config.overload.v3.ScaledTrigger",
     "envoy.config.rbac.v3.Action":
       "name 1 s,action 2 eenvoy.config.rbac.v3.RBAC.Action",
     "envoy.config.rbac.v3.Permission":
@@ -429,8 +501,22 @@ export const TABLES = {
       "clusters 1 *menvoy.config.route.v3.WeightedCluster.ClusterWeight,totalWeight 3 wu,runtimeKeyPrefix 2 s,headerName 4 ?1s",
     "envoy.config.route.v3.WeightedCluster.ClusterWeight":
       "name 1 s,clusterHeader 12 s,weight 2 wu,metadataMatch 3 menvoy.config.core.v3.Metadata,requestHeadersToAdd 4 *menvoy.config.core.v3.HeaderValueOption,requestHeadersToRemove 9 *s,responseHeadersToAdd 5 *menvoy.config.core.v3.HeaderValueOption,responseHeadersToRemove 6 *s,typedPerFilterConfig 10 %sA,hostRewriteLiteral 11 ?1s",
+    "envoy.config.trace.v3.ClientConfig":
+      "serviceName 1 s,instanceName 2 s,backendToken 3 ?1s,maxCacheSize 4 wu",
+    "envoy.config.trace.v3.DatadogConfig":
+      "collectorCluster 1 s,serviceName 2 s,collectorHostname 3 s,remoteConfig 4 menvoy.config.trace.v3.DatadogRemoteConfig",
+    "envoy.config.trace.v3.DatadogRemoteConfig":
+      "pollingInterval 1 D",
+    "envoy.config.trace.v3.OpenTelemetryConfig":
+      "grpcService 1 menvoy.config.core.v3.GrpcService,httpService 3 menvoy.config.core.v3.HttpService,serviceName 2 s,resourceDetectors 4 *menvoy.config.core.v3.TypedExtensionConfig,sampler 5 menvoy.config.core.v3.TypedExtensionConfig",
+    "envoy.config.trace.v3.SkyWalkingConfig":
+      "grpcService 1 menvoy.config.core.v3.GrpcService,clientConfig 2 menvoy.config.trace.v3.ClientConfig",
+    "envoy.config.trace.v3.Tracing":
+      "http 1 menvoy.config.trace.v3.Tracing.Http",
     "envoy.config.trace.v3.Tracing.Http":
       "name 1 s,typedConfig 3 ?1A",
+    "envoy.config.trace.v3.ZipkinConfig":
+      "collectorCluster 1 s,collectorEndpoint 2 s,traceId128bit=trace_id_128bit 3 b,sharedSpanContext 4 wb,collectorEndpointVersion 5 eenvoy.config.trace.v3.ZipkinConfig.CollectorEndpointVersion,collectorHostname 6 s,traceContextOption 8 eenvoy.config.trace.v3.ZipkinConfig.TraceContextOption,collectorService 9 menvoy.config.core.v3.HttpService,splitSpansForRequest 7 b",
     "envoy.extensions.access_loggers.file.v3.FileAccessLog":
       "path 1 s,format 2 ?1s,jsonFormat 3 ?1S,typedJsonFormat 4 ?1S,logFormat 5 ?1menvoy.config.core.v3.SubstitutionFormatString",
     "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter":
@@ -443,6 +529,16 @@ export const TABLES = {
       "commonConfig 1 menvoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig",
     "envoy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig":
       "commonConfig 1 menvoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig,disableBuiltinLabels 5 b,resourceAttributes 4 mopentelemetry.proto.common.v1.KeyValueList,body 2 mopentelemetry.proto.common.v1.AnyValue,attributes 3 mopentelemetry.proto.common.v1.KeyValueList,statPrefix 6 s,formatters 7 *menvoy.config.core.v3.TypedExtensionConfig",
+    "envoy.extensions.access_loggers.stats.v3.Config":
+      "statPrefix 1 s,histograms 3 *menvoy.extensions.access_loggers.stats.v3.Config.Histogram,counters 4 *menvoy.extensions.access_loggers.stats.v3.Config.Counter,statsScope 6 menvoy.type.v3.Scope",
+    "envoy.extensions.access_loggers.stats.v3.Config.Counter":
+      "stat 1 menvoy.extensions.access_loggers.stats.v3.Config.Stat,valueFormat 2 s,valueFixed 3 wU",
+    "envoy.extensions.access_loggers.stats.v3.Config.Histogram":
+      "stat 1 menvoy.extensions.access_loggers.stats.v3.Config.Stat,unit 2 eenvoy.extensions.access_loggers.stats.v3.Config.Histogram.Unit,valueFormat 3 s",
+    "envoy.extensions.access_loggers.stats.v3.Config.Stat":
+      "name 1 s,tags 2 *menvoy.extensions.access_loggers.stats.v3.Config.Tag",
+    "envoy.extensions.access_loggers.stats.v3.Config.Tag":
+      "name 1 s,valueFormat 2 s,rules 3 mxds.type.matcher.v3.Matcher",
     "envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig":
       "dnsCacheConfig 1 ?1menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,subClustersConfig 4 ?1menvoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig,allowInsecureClusterOptions 2 b,allowCoalescedConnections 3 b",
     "envoy.extensions.clusters.dynamic_forward_proxy.v3.SubClustersConfig":
@@ -461,6 +557,8 @@ export const TABLES = {
       "limitKbps 1 U",
     "envoy.extensions.filters.common.fault.v3.FaultRateLimit.HeaderLimit":
       "",
+    "envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue":
+      "objectKey 1 ?1s,factoryKey 6 s,formatString 2 ?2menvoy.config.core.v3.SubstitutionFormatString,readOnly 3 b,sharedWithUpstream 4 eenvoy.extensions.filters.common.set_filter_state.v3.FilterStateValue.SharedWithUpstream,skipIfEmpty 5 b",
     "envoy.extensions.filters.http.cors.v3.Cors":
       "",
     "envoy.extensions.filters.http.cors.v3.CorsPolicy":
@@ -539,6 +637,8 @@ export const TABLES = {
       "dynamicStats 1 wb,startChildSpan 2 b,upstreamLog 3 *menvoy.config.accesslog.v3.AccessLog,upstreamLogOptions 9 menvoy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions,suppressEnvoyHeaders 4 b,strictCheckHeaders 5 *s,respectExpectedRqTimeout 6 b,suppressGrpcRequestFailureCodeStats 7 b,upstreamHttpFilters 8 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter",
     "envoy.extensions.filters.http.router.v3.Router.UpstreamAccessLogOptions":
       "flushUpstreamLogOnUpstreamStream 1 b,upstreamLogFlushInterval 2 D",
+    "envoy.extensions.filters.http.set_filter_state.v3.Config":
+      "onRequestHeaders 1 *menvoy.extensions.filters.common.set_filter_state.v3.FilterStateValue",
     "envoy.extensions.filters.http.stateful_session.v3.StatefulSession":
       "sessionState 1 menvoy.config.core.v3.TypedExtensionConfig,strict 2 b",
     "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute":
@@ -555,6 +655,8 @@ export const TABLES = {
       "metadataNamespace 1 s,key 2 s",
     "envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.Rule":
       "tlvType 1 u,onTlvPresent 2 menvoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol.KeyValuePair",
+    "envoy.extensions.filters.listener.set_filter_state.v3.Config":
+      "onAccept 1 *menvoy.extensions.filters.common.set_filter_state.v3.FilterStateValue",
     "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector":
       "enableJa3Fingerprinting 1 wb,initialReadBufferSize 2 wu",
     "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz":
@@ -574,7 +676,7 @@ export const TABLES = {
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails":
       "subject 1 wb,cert 3 b,chain 6 b,dns 4 b,uri 5 b",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing":
-      "clientSampling 3 menvoy.type.v3.Percent,randomSampling 4 menvoy.type.v3.Percent,overallSampling 5 menvoy.type.v3.Percent,verbose 6 b,maxPathTagLength 7 wu,customTags 8 *menvoy.type.tracing.v3.CustomTag,provider 9 menvoy.config.trace.v3.Tracing.Http,spawnUpstreamSpan 10 wb",
+      "clientSampling 3 menvoy.type.v3.Percent,randomSampling 4 menvoy.type.v3.Percent,overallSampling 5 menvoy.type.v3.Percent,verbose 6 b,maxPathTagLength 7 wu,customTags 8 *menvoy.type.tracing.v3.CustomTag,provider 9 menvoy.config.trace.v3.Tracing.Http,spawnUpstreamSpan 10 wb,operation 11 s,upstreamOperation 12 s,noContextPropagation 13 b",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig":
       "upgradeType 1 s,filters 2 *menvoy.extensions.filters.network.http_connection_manager.v3.HttpFilter,enabled 3 wb",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter":
@@ -608,7 +710,7 @@ export const TABLES = {
     "envoy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig":
       "dnsCacheConfig 1 menvoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig,portValue 2 ?1u",
     "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy":
-      "statPrefix 1 s,cluster 2 ?1s,weightedClusters 10 ?1menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster,onDemand 14 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand,metadataMatch 9 menvoy.config.core.v3.Metadata,idleTimeout 8 D,downstreamIdleTimeout 3 D,upstreamIdleTimeout 4 D,accessLog 5 *menvoy.config.accesslog.v3.AccessLog,maxConnectAttempts 7 wu,hashPolicy 11 *menvoy.type.v3.HashPolicy,tunnelingConfig 12 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig,maxDownstreamConnectionDuration 13 D,accessLogFlushInterval 15 D,flushAccessLogOnConnected 16 b,accessLogOptions 17 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions",
+      "statPrefix 1 s,cluster 2 ?1s,weightedClusters 10 ?1menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster,onDemand 14 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand,metadataMatch 9 menvoy.config.core.v3.Metadata,idleTimeout 8 D,downstreamIdleTimeout 3 D,upstreamIdleTimeout 4 D,accessLog 5 *menvoy.config.accesslog.v3.AccessLog,maxConnectAttempts 7 wu,hashPolicy 11 *menvoy.type.v3.HashPolicy,tunnelingConfig 12 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig,maxDownstreamConnectionDuration 13 D,accessLogFlushInterval 15 D,flushAccessLogOnConnected 16 b,accessLogOptions 17 menvoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions,upstreamConnectMode 21 eenvoy.extensions.filters.network.tcp_proxy.v3.UpstreamConnectMode,maxEarlyDataBytes 22 wu",
     "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand":
       "odcdsConfig 1 menvoy.config.core.v3.ConfigSource,resourcesLocator 2 s,timeout 3 D",
     "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions":
@@ -623,6 +725,16 @@ export const TABLES = {
       "",
     "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig":
       "forwardReasonPhrase 1 b,formatterTypeOnEnvoyHeaders 2 eenvoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders",
+    "envoy.extensions.matching.actions.transform_stat.v3.TransformStat":
+      "dropStat 1 ?1menvoy.extensions.matching.actions.transform_stat.v3.TransformStat.DropStat,dropTag 2 ?1menvoy.extensions.matching.actions.transform_stat.v3.TransformStat.DropTag,updateTag 3 ?1menvoy.extensions.matching.actions.transform_stat.v3.TransformStat.UpdateTag",
+    "envoy.extensions.matching.actions.transform_stat.v3.TransformStat.DropStat":
+      "",
+    "envoy.extensions.matching.actions.transform_stat.v3.TransformStat.DropTag":
+      "",
+    "envoy.extensions.matching.actions.transform_stat.v3.TransformStat.UpdateTag":
+      "newTagValue 2 s",
+    "envoy.extensions.matching.common_inputs.stats.v3.StatTagValueInput":
+      "",
     "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig":
       "resolvers 1 *menvoy.config.core.v3.Address,useResolversAsFallback 3 b,filterUnroutableFamilies 4 b,dnsResolverOptions 2 menvoy.config.core.v3.DnsResolverOptions,udpMaxQueries 5 wu",
     "envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig":
@@ -635,8 +747,26 @@ export const TABLES = {
       "",
     "envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig":
       "updateFrequency 1 i",
+    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.DynatraceResourceDetectorConfig":
+      "",
+    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.EnvironmentResourceDetectorConfig":
+      "",
+    "envoy.extensions.tracers.opentelemetry.resource_detectors.v3.StaticConfigResourceDetectorConfig":
+      "attributes 1 %ss",
+    "envoy.extensions.tracers.opentelemetry.samplers.v3.AlwaysOnSamplerConfig":
+      "",
+    "envoy.extensions.tracers.opentelemetry.samplers.v3.DynatraceSamplerConfig":
+      "tenant 1 s,clusterId 2 i,httpService 3 menvoy.config.core.v3.HttpService,rootSpansPerMinute 4 u",
+    "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport":
+      "passthroughMetadata 1 *menvoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport.MetadataValueSource,transportSocket 3 menvoy.config.core.v3.TransportSocket",
+    "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport.MetadataValueSource":
+      "kind 1 menvoy.type.metadata.v3.MetadataKind,name 2 s",
     "envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport":
       "config 1 menvoy.config.core.v3.ProxyProtocolConfig,transportSocket 2 menvoy.config.core.v3.TransportSocket",
+    "envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport":
+      "downstreamTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext,enableEarlyData 2 wb",
+    "envoy.extensions.transport_sockets.quic.v3.QuicUpstreamTransport":
+      "upstreamTlsContext 1 menvoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
     "envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer":
       "",
     "envoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance":
@@ -744,7 +874,7 @@ export const TABLES = {
     "envoy.type.metadata.v3.MetadataKind.Route":
       "",
     "envoy.type.tracing.v3.CustomTag":
-      "tag 1 s,literal 2 ?1menvoy.type.tracing.v3.CustomTag.Literal,environment 3 ?1menvoy.type.tracing.v3.CustomTag.Environment,requestHeader 4 ?1menvoy.type.tracing.v3.CustomTag.Header,metadata 5 ?1menvoy.type.tracing.v3.CustomTag.Metadata",
+      "tag 1 s,literal 2 ?1menvoy.type.tracing.v3.CustomTag.Literal,environment 3 ?1menvoy.type.tracing.v3.CustomTag.Environment,requestHeader 4 ?1menvoy.type.tracing.v3.CustomTag.Header,metadata 5 ?1menvoy.type.tracing.v3.CustomTag.Metadata,value 6 ?1s",
     "envoy.type.tracing.v3.CustomTag.Environment":
       "name 1 s,defaultValue 2 s",
     "envoy.type.tracing.v3.CustomTag.Header":
@@ -771,6 +901,8 @@ export const TABLES = {
       "start 1 I,end 2 I",
     "envoy.type.v3.Percent":
       "value 1 d",
+    "envoy.type.v3.Scope":
+      "maxCounters 1 wu,maxGauges 2 wu,maxHistograms 3 wu,enableEviction 4 b,prefix 5 s,sharingName 6 s",
     "google.api.expr.v1alpha1.CheckedExpr":
       "referenceMap 2 %Imgoogle.api.expr.v1alpha1.Reference,typeMap 3 %Imgoogle.api.expr.v1alpha1.Type,sourceInfo 5 mgoogle.api.expr.v1alpha1.SourceInfo,expr 4 mgoogle.api.expr.v1alpha1.Expr",
     "google.api.expr.v1alpha1.Constant":
@@ -855,6 +987,8 @@ export const TABLES = {
   enums: {
     "envoy.config.accesslog.v3.ComparisonFilter.Op": "EQ 0,GE 1,LE 2",
     "envoy.config.accesslog.v3.GrpcStatusFilter.Status": "OK 0,CANCELED 1,UNKNOWN 2,INVALID_ARGUMENT 3,DEADLINE_EXCEEDED 4,NOT_FOUND 5,ALREADY_EXISTS 6,PERMISSION_DENIED 7,RESOURCE_EXHAUSTED 8,FAILED_PRECONDITION 9,ABORTED 10,OUT_OF_RANGE 11,UNIMPLEMENTED 12,INTERNAL 13,UNAVAILABLE 14,DATA_LOSS 15,UNAUTHENTICATED 16",
+    "envoy.config.bootstrap.v3.CustomInlineHeader.InlineHeaderType": "REQUEST_HEADER 0,REQUEST_TRAILER 1,RESPONSE_HEADER 2,RESPONSE_TRAILER 3",
+    "envoy.config.bootstrap.v3.Watchdog.WatchdogAction.WatchdogEvent": "UNKNOWN 0,KILL 1,MULTIKILL 2,MEGAMISS 3,MISS 4",
     "envoy.config.cluster.v3.Cluster.ClusterProtocolSelection": "USE_CONFIGURED_PROTOCOL 0,USE_DOWNSTREAM_PROTOCOL 1",
     "envoy.config.cluster.v3.Cluster.DiscoveryType": "STATIC 0,STRICT_DNS 1,LOGICAL_DNS 2,EDS 3,ORIGINAL_DST 4",
     "envoy.config.cluster.v3.Cluster.DnsLookupFamily": "AUTO 0,V4_ONLY 1,V6_ONLY 2,V4_PREFERRED 3,ALL 4",
@@ -885,12 +1019,17 @@ export const TABLES = {
     "envoy.config.route.v3.RouteAction.ClusterNotFoundResponseCode": "SERVICE_UNAVAILABLE 0,NOT_FOUND 1,INTERNAL_SERVER_ERROR 2",
     "envoy.config.route.v3.RouteAction.InternalRedirectAction": "PASS_THROUGH_INTERNAL_REDIRECT 0,HANDLE_INTERNAL_REDIRECT 1",
     "envoy.config.route.v3.VirtualHost.TlsRequirementType": "NONE 0,EXTERNAL_ONLY 1,ALL 2",
+    "envoy.config.trace.v3.ZipkinConfig.CollectorEndpointVersion": "DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE 0,HTTP_JSON 1,HTTP_PROTO 2,GRPC 3",
+    "envoy.config.trace.v3.ZipkinConfig.TraceContextOption": "USE_B3 0,USE_B3_WITH_W3C_PROPAGATION 1",
     "envoy.data.accesslog.v3.AccessLogType": "NotSet 0,TcpUpstreamConnected 1,TcpPeriodic 2,TcpConnectionEnd 3,DownstreamStart 4,DownstreamPeriodic 5,DownstreamEnd 6,UpstreamPoolReady 7,UpstreamPeriodic 8,UpstreamEnd 9,DownstreamTunnelSuccessfullyEstablished 10,UdpTunnelUpstreamConnected 11,UdpPeriodic 12,UdpSessionEnd 13",
+    "envoy.extensions.access_loggers.stats.v3.Config.Histogram.Unit": "Unspecified 0,Bytes 1,Microseconds 2,Milliseconds 3,Percent 4",
+    "envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue.SharedWithUpstream": "NONE 0,ONCE 1,TRANSITIVE 2",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.CodecType": "AUTO 0,HTTP1 1,HTTP2 2,HTTP3 3",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ForwardClientCertDetails": "SANITIZE 0,FORWARD_ONLY 1,APPEND_FORWARD 2,SANITIZE_SET 3,ALWAYS_FORWARD_ONLY 4",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.PathWithEscapedSlashesAction": "IMPLEMENTATION_SPECIFIC_DEFAULT 0,KEEP_UNCHANGED 1,REJECT_REQUEST 2,UNESCAPE_AND_REDIRECT 3,UNESCAPE_AND_FORWARD 4",
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.ServerHeaderTransformation": "OVERWRITE 0,APPEND_IF_ABSENT 1,PASS_THROUGH 2",
     "envoy.extensions.filters.network.rbac.v3.RBAC.EnforcementType": "ONE_TIME_ON_FIRST_BYTE 0,CONTINUOUS 1",
+    "envoy.extensions.filters.network.tcp_proxy.v3.UpstreamConnectMode": "IMMEDIATE 0,ON_DOWNSTREAM_DATA 1,ON_DOWNSTREAM_TLS_HANDSHAKE 2",
     "envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig.FormatterTypeOnEnvoyHeaders": "DEFAULT 0,PROPER_CASE 1",
     "envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerification": "VERIFY_TRUST_CHAIN 0,ACCEPT_UNTRUSTED 1",
     "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy": "LENIENT_STAPLING 0,STRICT_STAPLING 1,MUST_STAPLE 2",

@@ -48,6 +48,15 @@ export interface Percent {
   readonly value?: number | undefined;
 }
 
+export interface Scope {
+  readonly maxCounters?: number | undefined;
+  readonly maxGauges?: number | undefined;
+  readonly maxHistograms?: number | undefined;
+  readonly enableEviction?: boolean | undefined;
+  readonly prefix?: string | undefined;
+  readonly sharingName?: string | undefined;
+}
+
 export interface SemanticVersion {
   readonly majorNumber?: number | undefined;
   readonly minorNumber?: number | undefined;

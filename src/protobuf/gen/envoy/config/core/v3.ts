@@ -400,6 +400,11 @@ export type HttpProtocolOptions_HeadersWithUnderscoresAction =
   | "REJECT_REQUEST"
   | "DROP_HEADER";
 
+export interface HttpService {
+  readonly httpUri?: HttpUri | undefined;
+  readonly requestHeadersToAdd?: readonly HeaderValueOption[] | undefined;
+}
+
 export interface HttpUri {
   readonly uri?: string | undefined;
   readonly cluster?: string | undefined;

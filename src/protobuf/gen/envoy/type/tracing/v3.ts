@@ -7,6 +7,7 @@ export interface CustomTag {
   readonly environment?: CustomTag_Environment | undefined;
   readonly requestHeader?: CustomTag_Header | undefined;
   readonly metadata?: CustomTag_Metadata | undefined;
+  readonly value?: string | undefined;
 }
 
 export interface CustomTag_Environment {

@@ -137,6 +137,9 @@ export interface HttpConnectionManager_Tracing {
   readonly customTags?: readonly envoy_type_tracing_v3.CustomTag[] | undefined;
   readonly provider?: envoy_config_trace_v3.Tracing_Http | undefined;
   readonly spawnUpstreamSpan?: boolean | undefined;
+  readonly operation?: string | undefined;
+  readonly upstreamOperation?: string | undefined;
+  readonly noContextPropagation?: boolean | undefined;
 }
 
 export interface HttpConnectionManager_UpgradeConfig {

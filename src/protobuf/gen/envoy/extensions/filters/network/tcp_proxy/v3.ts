@@ -20,6 +20,8 @@ export interface TcpProxy {
   readonly accessLogFlushInterval?: string | undefined;
   readonly flushAccessLogOnConnected?: boolean | undefined;
   readonly accessLogOptions?: TcpProxy_TcpAccessLogOptions | undefined;
+  readonly upstreamConnectMode?: UpstreamConnectMode | undefined;
+  readonly maxEarlyDataBytes?: number | undefined;
 }
 
 export interface TcpProxy_OnDemand {
@@ -51,3 +53,8 @@ export interface TcpProxy_WeightedCluster_ClusterWeight {
   readonly weight?: number | undefined;
   readonly metadataMatch?: envoy_config_core_v3.Metadata | undefined;
 }
+
+export type UpstreamConnectMode =
+  | "IMMEDIATE"
+  | "ON_DOWNSTREAM_DATA"
+  | "ON_DOWNSTREAM_TLS_HANDSHAKE";
