@@ -66,3 +66,10 @@ test("a name declared twice is refused", () => {
   registry.counter({ name: "same", help: "h" });
   expect(() => registry.gauge({ name: "same", help: "h" })).toThrow("metric same is declared twice");
 });
+
+test("more series than a function takes arguments are rendered", () => {
+  const registry = new MetricRegistry();
+  const counter = registry.counter({ name: "many_total", help: "Many.", labels: ["at"] });
+  for (let at = 0; at < 200_000; at += 1) counter.inc([String(at)]);
+  expect(registry.render().split("\n")).toHaveLength(200_003);
+});

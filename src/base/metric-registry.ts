@@ -87,7 +87,9 @@ export class MetricRegistry {
         format === "openmetrics" && metric.type === "counter"
           ? metric.spec.name.replace(/_total$/, "")
           : metric.spec.name;
-      lines.push(`# HELP ${family} ${escapeHelp(metric.spec.help)}`, `# TYPE ${family} ${metric.type}`, ...samples);
+      lines.push(`# HELP ${family} ${escapeHelp(metric.spec.help)}`, `# TYPE ${family} ${metric.type}`);
+      // One by one: more arguments than fit on the stack cannot be passed.
+      for (const sample of samples) lines.push(sample);
     }
     if (format === "openmetrics") lines.push("# EOF");
     return lines.length === 0 ? "" : `${lines.join("\n")}\n`;

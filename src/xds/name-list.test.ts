@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createNameList, createNameLists, hasExactly, NO_NAMES } from "./name-list.ts";
 
 test.each([
@@ -39,6 +39,17 @@ test("whoever comes first, two lists are one value exactly when they have the sa
   );
 });
 
+test("a frozen list that comes again is not looked at again", () => {
+  const toNameList = createNameLists();
+  const names = Object.freeze(["b", "a"]);
+  const list = toNameList(names);
+  const hash = vi.spyOn(JSON, "stringify");
+  expect(toNameList(names)).toBe(list);
+  expect(hash).not.toHaveBeenCalled();
+  hash.mockRestore();
+  expect(toNameList(["a", "b"])).toBe(list);
+});
+
 test("no names are always the same nothing", () => {
   expect(createNameLists()([])).toBe(NO_NAMES);
 });
@@ -52,4 +63,5 @@ test("a list is exactly the names of a request regardless of their order and rep
       expect(hasExactly(createNameList(known), [...known, ...known].reverse())).toBe(true);
     }),
   );
+  expect(hasExactly(createNameList(["a", "b"]), ["a", "a"])).toBe(false);
 });

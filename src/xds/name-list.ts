@@ -15,15 +15,15 @@ export function createNameList(names: Iterable<string>): NameList {
 export const NO_NAMES: NameList = createNameList([]);
 
 /** Frozen lists of names that are known to equal a list: equal requests are one value, so that most are only looked up. */
-const proved = new WeakMap<readonly string[], NameList>();
+const proved = new WeakMap<readonly string[], { readonly list: NameList; readonly owner?: object }>();
 
 /** Duplicates in `names` do not count. Needs no sorting: every ACK of a large client repeats its whole list. */
 export function hasExactly(known: NameList, names: readonly string[]): boolean {
   if (names.length < known.list.length) return false;
-  if (proved.get(names) === known) return true;
+  if (proved.get(names)?.list === known) return true;
   if (names.some((name) => !known.has(name))) return false;
-  const isSame = names.length === known.list.length || new Set(names).size === known.list.length;
-  if (isSame && Object.isFrozen(names)) proved.set(names, known);
+  const isSame = new Set(names).size === known.list.length;
+  if (isSame && Object.isFrozen(names) && !proved.has(names)) proved.set(names, { list: known });
   return isSame;
 }
 
@@ -41,8 +41,7 @@ export function createNameLists(): (names: readonly string[]) => NameList {
     lists.set(key, new WeakRef(list));
     collected.register(list, key);
   };
-  return (names) => {
-    if (names.length === 0) return NO_NAMES;
+  const intern = (names: readonly string[]): NameList => {
     // Equal sidecars mostly subscribe in the same order too: then nothing has to be sorted.
     const asked = keyOf(names);
     const known = find(asked);
@@ -52,6 +51,14 @@ export function createNameLists(): (names: readonly string[]) => NameList {
     const list = find(sorted) ?? made;
     if (list === made) store(sorted, list);
     if (asked !== sorted) store(asked, list);
+    return list;
+  };
+  return (names) => {
+    if (names.length === 0) return NO_NAMES;
+    const known = proved.get(names);
+    if (known !== undefined && known.owner === lists) return known.list;
+    const list = intern(names);
+    if (Object.isFrozen(names)) proved.set(names, { list, owner: lists });
     return list;
   };
 }

@@ -14,9 +14,10 @@ export function encodeNode({ metadata, ...fields }: NodeFields): Partial<Node> {
 }
 
 /** Throws a WireError when the metadata is not a Struct. */
-export function decodeNode({ id = "", metadata, locality }: Partial<Node>): NodeFields {
+export function decodeNode({ id = "", cluster = "", metadata, locality }: Partial<Node>): NodeFields {
   return {
     id,
+    ...(cluster !== "" && { cluster }),
     metadata: metadata === undefined ? {} : decodeStruct(Buffer.from(metadata)),
     ...(locality === undefined ? {} : { locality }),
   };

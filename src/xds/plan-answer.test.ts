@@ -1,7 +1,9 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { deltaDiscoveryResponse, discoveryResponse } from "../protobuf/wire/discovery.ts";
 import { deltaBody, encodeResponse, sotwBody } from "./encode-response.ts";
 import { DUE_CHANGES, type Due, mergeDue, type PlanInput, planDelta, planSotw, setDifference } from "./plan-answer.ts";
+import { joinSets } from "./resource-set.ts";
 import type { EncodedResource, ResourceSet } from "./resource-source.ts";
 
 /** `a1` is resource a in version 1. */
@@ -172,6 +174,45 @@ test("the difference of two sets is worked out once", () => {
   const [from, to] = [setOf("a1"), setOf("a2", "b1")];
   expect(setDifference(from, to)).toBe(setDifference(from, to));
   expect(setDifference(from, from).changed).toEqual([]);
+});
+
+describe("the difference of two sets", () => {
+  const plainly = (from: ResourceSet, to: ResourceSet) => ({
+    changed: to.resources.filter(({ name, version }) => from.get(name)?.version !== version).map(({ name }) => name),
+    removed: from.resources.filter(({ name }) => to.get(name) === undefined).map(({ name }) => name),
+  });
+  const found = (from: ResourceSet, to: ResourceSet) => {
+    const { changed, removed } = setDifference(from, to);
+    return { changed: changed.map(({ name }) => name), removed };
+  };
+  const ANY_SET = fc.uniqueArray(fc.tuple(fc.constantFrom(..."abcdefgh"), fc.constantFrom("1", "2")), {
+    selector: ([name]) => name,
+    maxLength: 8,
+  });
+  const toSet = (members: readonly (readonly [string, string])[]) => setOf(...members.map((member) => member.join("")));
+
+  test("is what a look at every resource finds, whatever is in front and behind", () => {
+    fc.assert(
+      fc.property(ANY_SET, ANY_SET, (from, to) => {
+        expect(found(toSet(from), toSet(to))).toEqual(plainly(toSet(from), toSet(to)));
+      }),
+    );
+  });
+
+  test("is the same of joined sets, also where a resource goes from one piece to the other", () => {
+    const at = fc.integer({ min: 0, max: 8 });
+    const joined = (members: readonly (readonly [string, string])[], split: number) =>
+      joinSets(toSet(members.slice(0, split)), toSet(members.slice(split)));
+    fc.assert(
+      fc.property(ANY_SET, ANY_SET, at, at, (from, to, first, second) => {
+        const [before, after] = [joined(from, first), joined(to, second)];
+        const { changed, removed } = found(before, after);
+        const expected = plainly(before, after);
+        expect([...changed].sort()).toEqual([...expected.changed].sort());
+        expect([...removed].sort()).toEqual([...expected.removed].sort());
+      }),
+    );
+  });
 });
 
 test("reasons add up, and a mere change adds nothing", () => {

@@ -130,12 +130,39 @@ export function setDifference(from: ResourceSet | undefined, to: ResourceSet): S
   differences.set(from, later);
   const known = later.get(to);
   if (known !== undefined) return known;
-  const difference = {
-    changed: to.resources.filter(({ name, version }) => from.get(name)?.version !== version),
-    removed: from.resources.filter(({ name }) => to.get(name) === undefined).map(({ name }) => name),
-  };
+  const difference = differenceOf(from, to);
   later.set(to, difference);
   return difference;
+}
+
+/** Sets that were joined of two share most pieces with those of other clients: what differs in these is found once for all. */
+function differenceOf(from: ResourceSet, to: ResourceSet): SetDifference {
+  if (from.joined === undefined || to.joined === undefined) return listDifference(from.resources, to.resources);
+  const [first, second] = [setDifference(from.joined[0], to.joined[0]), setDifference(from.joined[1], to.joined[1])];
+  // What went from one piece to the other is neither new nor gone.
+  const isChanged = ({ name, version }: EncodedResource) => from.get(name)?.version !== version;
+  return {
+    changed: [...first.changed, ...second.changed].filter(isChanged),
+    removed: [...first.removed, ...second.removed].filter((name) => to.get(name) === undefined),
+  };
+}
+
+/** Most of two lists is the same at their beginnings and ends, and is not looked up. */
+function listDifference(from: readonly EncodedResource[], to: readonly EncodedResource[]): SetDifference {
+  const isSame = (a: EncodedResource | undefined, b: EncodedResource | undefined) =>
+    a === b || (a !== undefined && a.name === b?.name && a.version === b.version);
+  const shorter = Math.min(from.length, to.length);
+  let start = 0;
+  while (start < shorter && isSame(from[start], to[start])) start += 1;
+  let same = 0;
+  while (same < shorter - start && isSame(from[from.length - 1 - same], to[to.length - 1 - same])) same += 1;
+  const [before, after] = [from.slice(start, from.length - same), to.slice(start, to.length - same)];
+  const versions = new Map(before.map(({ name, version }) => [name, version]));
+  const names = new Set(after.map(({ name }) => name));
+  return {
+    changed: after.filter(({ name, version }) => versions.get(name) !== version),
+    removed: before.filter(({ name }) => !names.has(name)).map(({ name }) => name),
+  };
 }
 
 /** The same for a client that says itself what it has. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { MessageBuffer } from "../protobuf/wire/message-buffer.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import type { EncodedResource, ResourceSet } from "./resource-source.ts";
@@ -8,7 +8,7 @@ const RESOURCES = 2;
 
 /** Short, and the same in every process. */
 export function contentVersion(content: Buffer | string): string {
-  return createHash("sha256").update(content).digest("base64url").slice(0, 16);
+  return hash("sha256", content, "base64url").slice(0, 16);
 }
 
 /** Everything that is derived from the resources is made when it is first asked for. */
@@ -34,7 +34,9 @@ export function joinSets(first: ResourceSet, second: ResourceSet): ResourceSet {
   if (second.resources.length === 0) return first;
   if (first.resources.length === 0) return second;
   const resources = lazy(() => [...first.resources, ...second.resources]);
+  const version = lazy(() => `${first.version}.${second.version}`);
   return {
+    joined: [first, second],
     get resources() {
       return resources();
     },
@@ -42,7 +44,7 @@ export function joinSets(first: ResourceSet, second: ResourceSet): ResourceSet {
       return [...first.parts, ...second.parts];
     },
     get version() {
-      return `${first.version}.${second.version}`;
+      return version();
     },
     get sotwBody() {
       return [...first.sotwBody, ...second.sotwBody];

@@ -9,6 +9,8 @@ export interface EncodedResource {
   readonly any: Buffer;
   /** The patch that added it, as users know it. */
   readonly addedBy?: string;
+  /** A Secret, `namespace/name`, that is to be filled in for each client who may have it. */
+  readonly pullSecret?: { readonly key: string; readonly complete: (secret: string) => EncodedResource };
 }
 
 /** Resources of one type for one client. Equal clients get the same value. */
@@ -23,6 +25,8 @@ export interface ResourceSet {
   readonly sotwBody: readonly Buffer[];
   /** The resources in the lists that are shared with other sets. */
   readonly parts: readonly (readonly EncodedResource[])[];
+  /** Of a set that is one after another. */
+  readonly joined?: readonly [ResourceSet, ResourceSet];
   get(name: string): EncodedResource | undefined;
 }
 

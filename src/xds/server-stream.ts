@@ -52,6 +52,8 @@ export function createServerStream<Type>(options: ServerStreamOptions<Type>): Se
   const answer = (type: Type, due: Due, next: ResourceSet, startedAt: number): Promise<void> | undefined => {
     const subscription = subscriptions.get(type);
     if (subscription === undefined) return undefined;
+    // What it was sent is the newest: most types of most pushes.
+    if (due === DUE_CHANGES && sent.get(type) === next) return void options.onPlanned?.(type, now() - startedAt);
     const { list: names } = subscription.names;
     const input = { sent: sent.get(type), next, due, names, ...options.policy(type, subscription) };
     const plan = protocol === "sotw" ? planSotw(input) : planDelta(input);

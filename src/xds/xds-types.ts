@@ -1,4 +1,5 @@
 import {
+  BOOTSTRAP_TYPE,
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
   EXTENSION_TYPE,
@@ -11,7 +12,7 @@ import {
 } from "./type-urls.ts";
 
 /** The types a control plane generates, by their short names. */
-export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "SDS" | "NDS" | "PCDS" | "ECDS";
+export type XdsType = "CDS" | "EDS" | "LDS" | "RDS" | "SDS" | "NDS" | "PCDS" | "ECDS" | "BDS";
 
 interface XdsTypeTraits {
   readonly type: XdsType;
@@ -37,6 +38,8 @@ export const XDS_TYPES: readonly XdsTypeTraits[] = [
   traits("ECDS", EXTENSION_TYPE),
   traits("NDS", NAME_TABLE_TYPE, { isWholeState: true, skipsEmpty: true }),
   traits("PCDS", PROXY_CONFIG_TYPE, { isWholeState: true, skipsEmpty: true }),
+  // Asked for by agents before their Envoy starts, on streams of its own.
+  traits("BDS", BOOTSTRAP_TYPE, { isWholeState: true, skipsEmpty: true }),
 ];
 
 const BY_URL: ReadonlyMap<string, XdsTypeTraits> = new Map(XDS_TYPES.map((each) => [each.url, each]));

@@ -39,7 +39,16 @@ export const AGENT_SCOPES = [
 ] as const;
 
 /** Scopes of the control plane, which the agent's help does not name. */
-const SERVER_SCOPES = ["consul", "injector", "kube", "status", "validationServer", "webhooks", "wle"] as const;
+const SERVER_SCOPES = [
+  "console",
+  "consul",
+  "injector",
+  "kube",
+  "status",
+  "validationServer",
+  "webhooks",
+  "wle",
+] as const;
 
 /**
  * Applies items left to right to a copy of `current`: a bare level means the default scope, `all` means every scope so far; unknown

@@ -1,5 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from "yaml";
 import { type AliasTargets, composeYaml, type Position, startOf } from "./compose-yaml.ts";
+import { readPlainYaml } from "./read-plain-yaml.ts";
 import { STRICT_YAML } from "./yaml-profiles.ts";
 
 /** A path into the data: keys of maps, indexes of lists. */
@@ -11,6 +12,20 @@ export type LocatedYaml =
 
 /** One document (JSON included) by the strict profile, with the position of each of its members in the text. */
 export function locateYaml(text: string): LocatedYaml {
+  const plain = readPlainYaml(text);
+  if (plain === undefined) return locateComposed(text);
+  // Positions are asked for where something is wrong: most documents never are.
+  let located: LocatedYaml | undefined;
+  return {
+    data: plain.data,
+    locate: (path) => {
+      located ??= locateComposed(text);
+      return "problem" in located ? located.position : located.locate(path);
+    },
+  };
+}
+
+function locateComposed(text: string): LocatedYaml {
   const composed = composeYaml(text, STRICT_YAML);
   if ("problem" in composed) return { problem: composed.problem.message, position: composed.problem.position };
   const { data, document, targets, positionAt } = composed;

@@ -150,8 +150,8 @@ class ExchangeRequest implements HttpRequest {
   }
 
   stream(head: AnswerHead): Writable {
-    const encoding =
-      this.#options.encodes && this.method !== "HEAD" ? chooseEncoding(this.headers["accept-encoding"]) : undefined;
+    const isOpen = this.#options.encodes && this.method !== "HEAD" && head.headers?.["Content-Encoding"] === undefined;
+    const encoding = isOpen ? chooseEncoding(this.headers["accept-encoding"]) : undefined;
     const output = this.#begin(head, encoding === undefined ? {} : { "Content-Encoding": encoding });
     return encoding === undefined ? output : openEncoder(output, encoding);
   }

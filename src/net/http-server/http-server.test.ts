@@ -13,7 +13,7 @@ import { fetchBytes } from "../../../test/support/status/scrape.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { createGrpcAcceptor } from "../../grpc/server/create-grpc-acceptor.ts";
 import { createHttp2Answer } from "./exchanges.ts";
-import { HttpError, type HttpHandler, json, text } from "./http-types.ts";
+import { HttpError, type HttpHandler, type HttpRequest, json, text } from "./http-types.ts";
 import { createRouteTable } from "./route-table.ts";
 import { type HttpServerOptions, startHttpServer } from "./start-http-server.ts";
 
@@ -391,6 +391,14 @@ describe("limits", () => {
     });
     expect(await answerTo(port, "GET / HTTP/1.1\r\nHost")).toMatch(/^HTTP\/1\.1 408 /);
     expect(await answerTo(port, "GET / HTTP/1.1\r\nHost: h\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test("close connections whose body does not come whole", async () => {
+    const read = async (request: HttpRequest) => text(200, String(await request.body(100)));
+    const { port } = await start(read, { limits: { requestMs: 100 } });
+    const head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";
+    expect(await answerTo(port, `${head}half`)).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await answerTo(port, `${head}the whole`)).toContain("the whole");
   });
 
   test("beyond the number of connections close the one that has waited longest for a request", async () => {

@@ -41,7 +41,7 @@ export interface Http1Request {
   readonly pool: ReadBuffers;
 }
 
-export class Http1Error extends CodedError<"timeout" | "bad-answer" | "cut-off"> {}
+export class Http1Error extends CodedError<"timeout" | "bad-answer" | "cut-off" | "too-large"> {}
 
 const MAX_HEAD_BYTES = 64 * 1024;
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FamilyReader, type FamilyReaderOptions } from "./family-reader.ts";
+import { MAX_LOADED_BYTES } from "./follow-lines.ts";
 
 const TEXT: FamilyReaderOptions = { from: "text", to: "text", isTrusted: false };
 
@@ -167,6 +168,16 @@ test("where a body is cut into pieces makes no difference", () => {
       expect(read([...pieces, rest], { isTrusted })).toEqual(read([text], { isTrusted }));
     }),
   );
+});
+
+test("a read larger than what is followed at once is read whole, lines longer than that included", () => {
+  const rows = Array.from({ length: 5000 }, (_, row) => `a{path="/items/${row}",code="200"} ${row * 7}\n`);
+  rows.splice(2500, 0, `a{path="${"x".repeat(MAX_LOADED_BYTES * 2)}",code="200"} 1\n`, "no metrics\n");
+  const { families, broken } = read([`# HELP a Text.\n# TYPE a counter\n${rows.join("")}b 1\n`]);
+  const samples = rows.filter((row) => row !== "no metrics\n").join("");
+  expect(families.map(({ header }) => header)).toEqual(["a counter", "b untyped"]);
+  expect(families[0]?.samples === samples).toBe(true);
+  expect(broken).toBe(1);
 });
 
 test("lines alike are read as if each came alone", () => {

@@ -7,6 +7,7 @@ import {
   isFamilyType,
   sampleSuffixes,
 } from "./family-type.ts";
+import { MAX_LOADED_BYTES } from "./follow-lines.ts";
 import { LineShape } from "./line-shape.ts";
 import { parseMetadataLine } from "./metadata-line.ts";
 import { numberEnd } from "./number-text.ts";
@@ -43,6 +44,8 @@ const NEXT_METADATA = Buffer.from("\n#");
 const MAX_LINE_BYTES = 64 * 1024;
 const MAX_BROKEN_LINES = 1000;
 const NOTHING = Buffer.alloc(0);
+/** Less is followed sooner than it is copied. */
+const LEAST_LOADED_BYTES = 8 * 1024;
 
 interface Current {
   readonly name: string;
@@ -86,7 +89,11 @@ export class FamilyReader {
       start = newline + 1;
     }
     const end = chunk.lastIndexOf(NEWLINE) + 1;
-    if (end > start) this.#lines(chunk, start, end);
+    for (let at = start; at < end; ) {
+      const next = pieceEnd(chunk, at, end);
+      this.#lines(chunk, at, next);
+      at = next;
+    }
     // A copy: the chunk behind these few bytes may go.
     this.#keep(Buffer.from(chunk.subarray(Math.max(start, end))));
   }
@@ -109,6 +116,7 @@ export class FamilyReader {
     const scanner = this.#scanner;
     const shape = this.#shape;
     shape.forget();
+    const isLoaded = !isTrusted && end - start >= LEAST_LOADED_BYTES && shape.load(bytes, start, end);
     let pending = start;
     let at = start;
     while (at < end) {
@@ -153,6 +161,7 @@ export class FamilyReader {
       }
       at = newline + 1;
     }
+    if (isLoaded) shape.unload();
     this.#flush(bytes, pending, end);
   }
 
@@ -199,6 +208,13 @@ export class FamilyReader {
     }
     this.#sink.samples(bytes, start, end);
   }
+}
+
+/** Behind the last whole line of a piece that stays in the processor's cache while it is copied and followed; `end` when that is near. */
+function pieceEnd(chunk: Buffer, start: number, end: number): number {
+  if (end - start <= MAX_LOADED_BYTES) return end;
+  const last = chunk.lastIndexOf(NEWLINE, start + MAX_LOADED_BYTES - 1);
+  return (last >= start ? last : chunk.indexOf(NEWLINE, start + MAX_LOADED_BYTES)) + 1;
 }
 
 function createCurrent(name: string): Current {

@@ -1,3 +1,4 @@
+import { type FollowLines, followLines } from "./follow-lines.ts";
 import { numberEnd } from "./number-text.ts";
 import { isPlainByte, type SampleScanner } from "./sample-line.ts";
 
@@ -22,17 +23,40 @@ export class LineShape {
   readonly #bounds = new Int32Array(128);
   #count = 0;
   #numberBound = -1;
+  /** Bytes of which a copy is where native code reaches them, from which position on, and whether the recorded line is among them. */
+  #loaded: Buffer | undefined;
+  #loadedFrom = 0;
+  #native: FollowLines | undefined;
+  #isNative = false;
+
+  /** Makes the lines fast to follow, until they are unloaded in the same turn. False where that is not possible: they are followed as ever. */
+  load(bytes: Buffer, start: number, end: number): boolean {
+    this.#native ??= followLines();
+    if (this.#native === undefined || end - start > this.#native.text.length) return false;
+    bytes.copy(this.#native.text, 0, start, end);
+    this.#loaded = bytes;
+    this.#loadedFrom = start;
+    return true;
+  }
+
+  unload(): void {
+    this.#loaded = undefined;
+    this.forget();
+  }
 
   /** A line that the scanner took. The value at `numberBound` has to be a number in the lines behind it, too. Those without labels, or with escapes or letters beyond ASCII in them, are not a model for others. */
   record(bytes: Buffer, start: number, scanner: SampleScanner, numberBound = -1): void {
     const { labelBounds, boundCount, isPlain, seriesEnd } = scanner;
     this.#count = isPlain ? boundCount : 0;
     if (this.#count === 0) return;
+    // A number among the label values is a matter of the loop below.
+    this.#isNative = bytes === this.#loaded && numberBound < 0;
+    const bounds = this.#isNative && this.#native !== undefined ? this.#native.bounds : this.#bounds;
     if (this.#bytes !== bytes) {
       this.#bytes = bytes;
       this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     }
-    for (let index = 0; index < boundCount; index++) this.#bounds[index] = (labelBounds[index] as number) - start;
+    for (let index = 0; index < boundCount; index++) bounds[index] = (labelBounds[index] as number) - start;
     this.#start = start;
     this.#length = seriesEnd - start;
     this.#numberBound = numberBound;
@@ -49,6 +73,11 @@ export class LineShape {
    */
   follow(bytes: Buffer, start: number, end: number): number {
     const count = this.#count;
+    if (count > 0 && this.#isNative && this.#native !== undefined) {
+      this.#count = 0;
+      const from = this.#loadedFrom;
+      return from + this.#native.follow(start - from, end - from, this.#start - from, this.#length, count);
+    }
     const numberBound = this.#numberBound;
     const bounds = this.#bounds;
     const view = this.#view;

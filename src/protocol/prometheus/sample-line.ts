@@ -186,6 +186,14 @@ export class SampleScanner {
   }
 }
 
+/** Behind a metric's name, or -1 where none begins. */
+export function metricNameEnd(bytes: Uint8Array, start: number): number {
+  if (((CLASS[bytes[start] as number] as number) & NAME_START) === 0) return -1;
+  let at = start + 1;
+  while (((CLASS[bytes[at] as number] as number) & NAME_PART) !== 0) at++;
+  return at;
+}
+
 /** A byte of a label value that stands for itself. */
 export function isPlainByte(byte: number): boolean {
   return ((CLASS[byte] as number) & SPECIAL) === 0;
