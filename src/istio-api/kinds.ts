@@ -27,6 +27,11 @@ export const KINDS = {
   PeerAuthentication: { ...SECURITY, spec: "istio.security.v1beta1.PeerAuthentication" },
   RequestAuthentication: { ...SECURITY, spec: "istio.security.v1beta1.RequestAuthentication" },
   AuthorizationPolicy: { ...SECURITY, spec: "istio.security.v1beta1.AuthorizationPolicy" },
+  WasmPlugin: {
+    group: "extensions.istio.io",
+    versions: ["v1alpha1"],
+    spec: "istio.extensions.v1alpha1.WasmPlugin",
+  },
   Telemetry: {
     group: "telemetry.istio.io",
     versions: ["v1", "v1alpha1"],

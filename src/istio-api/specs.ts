@@ -1,3 +1,4 @@
+import type * as extensions from "../protobuf/gen/istio/extensions/v1alpha1.ts";
 import type * as networking from "../protobuf/gen/istio/networking/v1alpha3.ts";
 import type * as security from "../protobuf/gen/istio/security/v1beta1.ts";
 import type * as telemetry from "../protobuf/gen/istio/telemetry/v1alpha1.ts";
@@ -60,6 +61,8 @@ export type JwtRule = security.JWTRule;
 export type MutualTls = security.PeerAuthentication_MutualTLS;
 export type PeerAuthenticationSpec = security.PeerAuthentication;
 export type RequestAuthenticationSpec = security.RequestAuthentication;
+
+export type WasmPluginSpec = extensions.WasmPlugin;
 
 export type TargetRef = type.PolicyTargetReference;
 

@@ -8,6 +8,7 @@ test("a mesh without configuration has the documented defaults", () => {
     domainSuffix: "cluster.local",
     trustDomain: "cluster.local",
     trustDomainAliases: [],
+    quicListeners: false,
     rootNamespace: "istio-system",
     proxyListenPort: 15001,
     proxyInboundListenPort: 15006,

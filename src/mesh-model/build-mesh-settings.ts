@@ -21,7 +21,14 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     protocolDetectionTimeoutMs: milliseconds(config.protocolDetectionTimeout, 0),
     dnsRefreshRateMs: milliseconds(config.dnsRefreshRate, 60_000),
     enableAutoMtls: config.enableAutoMtls !== false,
-    outboundTrafficPolicy: mode(config.outboundTrafficPolicy, ["ALLOW_ANY", "REGISTRY_ONLY"], "REGISTRY_ONLY"),
+    outboundTrafficPolicy: mode(
+      config.outboundTrafficPolicy,
+      ["ALLOW_ANY", "REGISTRY_ONLY", "ALLOW_ANY_DYNAMIC_DNS"],
+      "REGISTRY_ONLY",
+    ),
+    ...(config.outboundTrafficPolicy?.tls && {
+      unknownHostsTls: complete("istio.networking.v1alpha3.ClientTLSSettings", config.outboundTrafficPolicy.tls),
+    }),
     inboundTrafficPolicy: mode(config.inboundTrafficPolicy, ["PASSTHROUGH", "LOCALHOST"], "PASSTHROUGH"),
     localityLb: localityLb(config.localityLbSetting),
     ...(config.zoneAwareLbSetting && {
@@ -54,6 +61,7 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
     ...(config.defaultHttpRetryPolicy && {
       defaultRetries: complete("istio.networking.v1alpha3.HTTPRetry", config.defaultHttpRetryPolicy),
     }),
+    quicListeners: false,
     source: structuredClone(config),
   });
 }

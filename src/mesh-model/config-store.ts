@@ -1,4 +1,4 @@
-import type { AnyConfigObject, ConfigObject, ObjectRef } from "../istio-api/config-object.ts";
+import { type AnyConfigObject, type ConfigObject, type ObjectRef, objectKey } from "../istio-api/config-object.ts";
 import type { DocumentProblem } from "../istio-api/decode/parse-config-text.ts";
 import type { Kind } from "../istio-api/kinds.ts";
 
@@ -13,6 +13,29 @@ export interface ConfigSnapshot {
   all(): readonly AnyConfigObject[];
   /** Documents that were refused, and warnings about those that were not. */
   readonly problems: readonly DocumentProblem[];
+}
+
+/** The same without the objects of these keys; lists that had none of them are the same arrays. */
+export function configsWithout(configs: ConfigSnapshot, left: ReadonlySet<string>): ConfigSnapshot {
+  const lists = new Map<string, readonly ConfigObject[]>();
+  return {
+    version: configs.version,
+    problems: configs.problems,
+    all: () => configs.all().filter((object) => !left.has(objectKey(object))),
+    get: (kind, namespace, name) =>
+      left.has(objectKey({ kind, namespace, name })) ? undefined : configs.get(kind, namespace, name),
+    list<Of extends Kind>(kind: Of, namespace?: string): readonly ConfigObject<Of>[] {
+      const key = JSON.stringify([kind, namespace]);
+      let known = lists.get(key);
+      if (known === undefined) {
+        const whole = configs.list(kind, namespace);
+        const rest = whole.filter((object) => !left.has(objectKey(object)));
+        known = rest.length === whole.length ? whole : rest;
+        lists.set(key, known);
+      }
+      return known as readonly ConfigObject<Of>[];
+    },
+  };
 }
 
 export interface ObjectChange extends ObjectRef {

@@ -12,6 +12,7 @@ import {
   virtualService,
 } from "../../test/support/mesh-model/test-objects.ts";
 import { formatLocality } from "./locality.ts";
+import type { Service } from "./service.ts";
 
 const SERVICES = documents(
   service({ name: "web", endpoints: [{ address: "10.10.0.11", labels: { app: "web" }, serviceAccount: "web" }] }),
@@ -141,7 +142,7 @@ describe("what a workload serves", () => {
     const view = snapshot.view(testNode({ labels: { app: "web" } }));
     const [target] = view.inbound.targets;
     if (target === undefined) throw new Error("no target");
-    expect(view.inbound.destinationRule(target.service)?.object.name).toBe("all");
+    expect(view.inbound.rules.get(target.service.key)?.object.name).toBe("all");
     expect(view.outbound.destinationRule(target.service)?.object.name).toBe("some");
   });
 });
@@ -166,7 +167,9 @@ describe("mutual TLS modes of others", () => {
     const [api] = outbound.services;
     if (api === undefined) throw new Error("no service");
     expect(outbound.serviceMtls(api)).toBe("STRICT");
-    expect(snapshot.endpoints(api.key).map(outbound.endpointMtls)).toEqual(["DISABLE", "STRICT"]);
+    expect(
+      snapshot.endpoints(api.key).map((one) => outbound.modesIn(one.namespace).ofPort(one.labels, one.port)),
+    ).toEqual(["DISABLE", "STRICT"]);
   });
 });
 
@@ -200,11 +203,13 @@ describe("a snapshot that follows another", () => {
     expect(view.snapshot.serviceAccounts(key)).toBe(before.snapshot.serviceAccounts(key));
   });
 
-  test("an endpoint of another identity is a change of the content: clusters name identities", () => {
+  test("an endpoint of another identity is another shape, and no other content", () => {
     const endpoint = { address: "10.10.0.11", serviceAccount: "other" };
     const { before, view } = viewsAround((mesh) => mesh.put(web([endpoint])));
-    expect(view.outbound.content).not.toBe(before.outbound.content);
-    expect(view.outbound.services).toBe(before.outbound.services);
+    const { key } = view.outbound.service("web.default.svc.cluster.local") as Service;
+    expect(view.snapshot.endpointShape(key)).not.toBe(before.snapshot.endpointShape(key));
+    expect(view.outbound.answeredBy.shapes).not.toBe(before.outbound.answeredBy.shapes);
+    expect(view.outbound.content).toBe(before.outbound.content);
   });
 
   test("a new service changes the lists, and services and rules in them stay the values they were", () => {
@@ -254,23 +259,31 @@ describe("a snapshot that follows another", () => {
   });
 
   test.each([
-    { is: "a service rule", object: destinationRule("d", "api", { namespace: "prod" }) },
     { is: "a route rule", object: virtualService("v", ["api"], { namespace: "prod" }) },
     { is: "a Sidecar object", object: { kind: "Sidecar", name: "s", spec: { egress: [{ hosts: ["./*"] }] } } },
-    {
-      is: "a policy of the root namespace",
-      object: { kind: "Telemetry", name: "t", namespace: "istio-system", spec: {} },
-    },
-    { is: "a mode of a service's namespace", object: peerAuthentication("p", "prod", { mtls: { mode: "DISABLE" } }) },
   ])("$is is a change of the content", ({ object }) => {
     const { before, view } = viewsAround((mesh) => mesh.put(documents(object)));
     expect(view.outbound.content).not.toBe(before.outbound.content);
   });
 
+  test.each([
+    { is: "a service rule", answers: "destinationRules", object: destinationRule("d", "api", { namespace: "prod" }) },
+    {
+      is: "a mode of a namespace",
+      answers: "modes",
+      object: peerAuthentication("p", "prod", { mtls: { mode: "DISABLE" } }),
+    },
+  ] as const)("$is is a change of what answers $answers alone", ({ answers, object }) => {
+    const { before, view } = viewsAround((mesh) => mesh.put(documents(object)));
+    const names = Object.keys(view.outbound.answeredBy) as (keyof typeof view.outbound.answeredBy)[];
+    const others = names.filter((name) => view.outbound.answeredBy[name] !== before.outbound.answeredBy[name]);
+    expect(others).toEqual([answers]);
+    expect(view.outbound.content).toBe(before.outbound.content);
+  });
+
   test("other mesh settings change everything", () => {
     const { before, view } = viewsAround((mesh) => mesh.setMesh("outboundTrafficPolicy: {mode: REGISTRY_ONLY}"));
     expect(view.outbound.content).not.toBe(before.outbound.content);
-    expect(view.inbound).not.toBe(before.inbound);
     expect(view.outbound.outboundTrafficPolicy.mode).toBe("REGISTRY_ONLY");
   });
 

@@ -1,30 +1,33 @@
-import type { ConfigSnapshot } from "./config-store.ts";
-import type { Endpoint, ServiceTarget } from "./endpoint.ts";
+import { type ConfigSnapshot, configsWithout } from "./config-store.ts";
+import { type Derived, derive, worldKind } from "./derive/derived.ts";
+import type { ServiceTarget } from "./endpoint.ts";
 import { buildDestinationRuleIndex } from "./indexes/destination-rule-index.ts";
 import { buildEndpointIndex } from "./indexes/endpoint-index.ts";
 import { buildPeerAuthenticationIndex } from "./indexes/peer-authentication-index.ts";
 import { buildServiceIndex } from "./indexes/service-index.ts";
 import { buildVirtualServiceIndex } from "./indexes/virtual-service-index.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
+import { type Networks, NO_NETWORKS } from "./networks.ts";
 import type { ProxyNode } from "./proxy/proxy-node.ts";
 import type {
+  InboundScope,
   OutboundContent,
   OutboundScope,
   ProxyView,
   PushSnapshot,
   RuleProblem,
-  ScopeTraits,
 } from "./push-snapshot.ts";
 import { findRuleProblems } from "./rule-problems.ts";
-import { type InboundEntry, inboundScope } from "./scopes/inbound-scope.ts";
-import { buildOutboundContent, type CachedContent } from "./scopes/outbound-content.ts";
-import { metConditions, type ProxyCondition, policiesFor, proxyConditions } from "./scopes/policies.ts";
+import { inboundScope } from "./scopes/inbound-scope.ts";
+import { buildOutboundContent } from "./scopes/outbound-content.ts";
+import { metConditions, type ProxyCondition, policiesFor, proxyConditions, selectorLabels } from "./scopes/policies.ts";
 import { asRegistered, clientLabels, scopeKey, scopeTraits } from "./scopes/scope-traits.ts";
 import { selectSidecar } from "./scopes/sidecar.ts";
 import { createSnapshotCache, type SnapshotCache } from "./scopes/snapshot-cache.ts";
 import type { Service } from "./service.ts";
 import type { ServiceRegistry } from "./service-registry.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
+import { namesProxies } from "./telemetry.ts";
 import { NO_TOKEN_KEYS, type TokenKeys } from "./token-keys.ts";
 
 export interface PushSnapshotInput {
@@ -34,6 +37,8 @@ export interface PushSnapshotInput {
   readonly version: string;
   /** None without. */
   readonly tokenKeys?: TokenKeys;
+  /** None without. */
+  readonly networks?: Networks;
   /** The one before; what did not change is taken over from it. */
   readonly previous?: PushSnapshot;
 }
@@ -42,13 +47,16 @@ export interface PushSnapshotInput {
 interface ClientSelectors {
   readonly labels: ReadonlySet<string>;
   readonly conditions: ReadonlyMap<string, ProxyCondition>;
+  /** Labels by which rules choose workloads that they are for. */
+  readonly ownLabels: ReadonlySet<string>;
 }
 
 /** The part of a snapshot that the next one may take over. */
 interface Reusable {
+  readonly input: Omit<PushSnapshotInput, "previous">;
   readonly parts: SnapshotParts;
-  readonly contents: SnapshotCache<CachedContent>;
-  readonly inbound: SnapshotCache<InboundEntry>;
+  readonly contents: SnapshotCache<Derived<OutboundContent>>;
+  readonly inbound: SnapshotCache<InboundScope>;
 }
 
 /** Beside the snapshots, so that only the next snapshot sees it. */
@@ -56,7 +64,7 @@ const REUSABLE = new WeakMap<PushSnapshot, Reusable>();
 
 /** Takes down the mesh of this moment. Scopes are built when a proxy first asks for one and shared by all proxies alike. */
 export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
-  const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, previous } = input;
+  const { mesh, configs, registry, version, tokenKeys = NO_TOKEN_KEYS, networks = NO_NETWORKS, previous } = input;
   const before = previous === undefined ? undefined : REUSABLE.get(previous);
   const parts = buildParts({ mesh, configs, registry, tokenKeys }, before?.parts);
   const contents = createSnapshotCache(before?.contents);
@@ -71,19 +79,28 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     let known = asked.get(`${type} ${namespace}`);
     if (known === undefined) {
       const policies = policiesFor("outbound", configs, mesh.rootNamespace, namespace);
-      known = { labels: clientLabels(parts, node), conditions: proxyConditions(policies) };
+      known = {
+        labels: clientLabels(parts, node),
+        conditions: proxyConditions(policies),
+        ownLabels: new Set(selectorLabels(policiesFor("inbound", configs, mesh.rootNamespace, namespace))),
+      };
       asked.set(`${type} ${namespace}`, known);
     }
     return known;
   };
+  const isNamed = namesProxies(mesh);
   const outboundScope = (node: ProxyNode, targets: readonly ServiceTarget[], sidecar: OutboundScope["sidecar"]) => {
     const { labels, conditions } = clientSelectors(node);
-    const traits = scopeTraits(node, targets, labels, metConditions(node, conditions));
+    const traits = scopeTraits(node, targets, labels, metConditions(node, conditions), isNamed);
     const key = scopeKey(traits, sidecar);
     let scope = scopes.get(key);
     if (scope === undefined) {
-      const { content } = contents.getOrBuild(key, (known) => buildOutboundContent(traits, sidecar, parts, known));
-      scope = toScope(key, traits, content, parts, snapshot);
+      const { value } = contents.getOrBuild(key, (known) =>
+        known?.holdsIn(parts) === true
+          ? known
+          : derive(PARTS, parts, (reader) => buildOutboundContent(traits, sidecar, reader, known?.value)),
+      );
+      scope = toScope(key, value, parts, snapshot);
       scopes.set(key, scope);
     }
     return scope;
@@ -98,7 +115,11 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
         node: workload,
         snapshot,
         outbound: outboundScope(workload, targets, sidecar),
-        inbound: inboundScope(workload, targets, sidecar, parts, inbound),
+        inbound: inboundScope(workload, targets, sidecar, {
+          parts,
+          scopes: inbound,
+          labels: clientSelectors(workload).ownLabels,
+        }),
       });
       views.set(node, found);
     }
@@ -109,6 +130,7 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     mesh,
     configs,
     tokenKeys,
+    networks,
     services: parts.services.services,
     virtualServices: parts.virtualServices.rules,
     endpoints: parts.endpoints.endpoints,
@@ -120,8 +142,25 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
     },
     view,
   });
-  REUSABLE.set(snapshot, { parts, contents, inbound });
+  REUSABLE.set(snapshot, {
+    input: { mesh, configs, registry, version, tokenKeys, networks },
+    parts,
+    contents,
+    inbound,
+  });
   return snapshot;
+}
+
+/**
+ * The mesh as it would be without these rule objects: what they have no part in is the same values. Services are those of the registry now,
+ * so that such meshes are compared with each other, not with the snapshot.
+ */
+export function snapshotWithout(snapshot: PushSnapshot, left: ReadonlySet<string>): PushSnapshot {
+  const known = REUSABLE.get(snapshot);
+  if (known === undefined) throw new Error("not a snapshot of a mesh");
+  const { input } = known;
+  const version = `${input.version} without ${[...left].join(" ")}`;
+  return createPushSnapshot({ ...input, version, configs: configsWithout(input.configs, left), previous: snapshot });
 }
 
 function buildParts(
@@ -150,33 +189,40 @@ function buildParts(
   };
 }
 
+/** What contents are derived from: rule objects by kind and namespace, the rest as a whole. */
+const PARTS = worldKind<SnapshotParts>({
+  opened: { configs: {} },
+  settledBy: { configs: ({ configs }) => configs },
+});
+
 function toScope(
   key: string,
-  traits: ScopeTraits,
   content: OutboundContent,
-  { mesh, destinationRules, peerAuthentications }: SnapshotParts,
+  { destinationRules, peerAuthentications, endpoints }: SnapshotParts,
   snapshot: PushSnapshot,
 ): OutboundScope {
-  const { sidecar, egress, services, outboundTrafficPolicy, gateways, rules, modes, byHost } = content;
+  const { byHost, sidecar, gateways, ...shown } = content;
+  const destinationRule = destinationRules.findFor(content.traits);
   return Object.freeze({
+    ...shown,
     key,
     content,
-    traits,
     snapshot,
-    mesh,
     ...(sidecar && { sidecar }),
-    egress,
-    services,
-    outboundTrafficPolicy,
     ...(gateways && { gateways }),
     service: (hostname: string, port?: number) => {
       const found = byHost.get(hostname);
       if (port === undefined) return found?.[0];
       return found?.find(({ ports }) => ports.some((candidate) => candidate.port === port));
     },
-    destinationRule: (service: Service) =>
-      rules.has(service.key) ? rules.get(service.key) : destinationRules.find(traits, service),
-    serviceMtls: (service: Service) => modes.get(service.key) ?? peerAuthentications.ofNamespace(service.namespace),
-    endpointMtls: ({ namespace, labels, port }: Endpoint) => peerAuthentications.ofPort(namespace, labels, port),
+    destinationRule,
+    serviceMtls: ({ namespace }: Service) => peerAuthentications.ofNamespace(namespace),
+    modesIn: peerAuthentications.modesIn,
+    answeredBy: {
+      destinationRules: destinationRule,
+      modes: peerAuthentications,
+      endpoints,
+      shapes: endpoints.shapes,
+    },
   });
 }

@@ -1,6 +1,6 @@
 import type { LocalityLbSetting } from "../istio-api/mesh-config/mesh-config.ts";
 import type { ProxyHeaders } from "../istio-api/proxy-config/proxy-config.ts";
-import type { ConnectionPool, HttpRetries, OutlierDetection, ZoneAwareLb } from "../istio-api/specs.ts";
+import type { ClientTls, ConnectionPool, HttpRetries, OutlierDetection, ZoneAwareLb } from "../istio-api/specs.ts";
 
 /** The mesh-wide settings that generators rely on; every default is filled in. Durations are milliseconds. */
 export interface MeshSettings {
@@ -15,7 +15,9 @@ export interface MeshSettings {
   readonly protocolDetectionTimeoutMs: number;
   readonly dnsRefreshRateMs: number;
   readonly enableAutoMtls: boolean;
-  readonly outboundTrafficPolicy: "ALLOW_ANY" | "REGISTRY_ONLY";
+  readonly outboundTrafficPolicy: "ALLOW_ANY" | "REGISTRY_ONLY" | "ALLOW_ANY_DYNAMIC_DNS";
+  /** For requests to hosts that are looked up as they are called. */
+  readonly unknownHostsTls?: ClientTls;
   readonly inboundTrafficPolicy: "PASSTHROUGH" | "LOCALHOST";
   readonly localityLb: LocalityLbSetting;
   readonly zoneAwareLb?: ZoneAwareLb;
@@ -38,6 +40,8 @@ export interface MeshSettings {
   readonly proxyHeaders: ProxyHeaders;
   /** For routes that say nothing about retries. */
   readonly defaultRetries?: HttpRetries;
+  /** `PILOT_ENABLE_QUIC_LISTENERS`: gateways offer HTTP/3 beside HTTPS. */
+  readonly quicListeners: boolean;
   /** The whole mesh config in proto3 JSON form, for what is read rarely and for showing it. */
   readonly source: Readonly<Record<string, unknown>>;
 }

@@ -9,6 +9,7 @@ import type {
 import type { ConfigSnapshot } from "./config-store.ts";
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
 import type { MeshSettings } from "./mesh-settings.ts";
+import type { Networks } from "./networks.ts";
 import type { ProxyNode } from "./proxy/proxy-node.ts";
 import type { Service } from "./service.ts";
 import type { TokenKeys } from "./token-keys.ts";
@@ -21,6 +22,8 @@ export interface PushSnapshot {
   readonly configs: ConfigSnapshot;
   /** Key sets of issuers that were fetched for RequestAuthentication objects. */
   readonly tokenKeys: TokenKeys;
+  /** Gateways between networks. */
+  readonly networks: Networks;
   /** In the order in which services win. */
   readonly services: readonly Service[];
   /** Every VirtualService that has hosts, for any gateway; oldest first. */
@@ -73,11 +76,7 @@ export interface ProxyView {
 export interface OutboundScope {
   /** Equal for equal scopes of one snapshot and of later ones. */
   readonly key: string;
-  /**
-   * The same value in later snapshots for as long as everything that clusters, listeners, routes and names are made of is the same:
-   * all members of the scope, and of endpoints their identities (all of them where clusters or listeners list them). What is made
-   * from a scope may be cached under it.
-   */
+  /** All members but the lookups; the same value in later snapshots while they are. */
   readonly content: OutboundContent;
   /** `labels` holds only those that some rule asks for. */
   readonly traits: ScopeTraits;
@@ -91,7 +90,7 @@ export interface OutboundScope {
    * several objects of one namespace share its ports among them: host and port together are there once.
    */
   readonly services: readonly Service[];
-  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  readonly outboundTrafficPolicy: UnknownTraffic;
   /** Of routers alone. */
   readonly gateways?: GatewayContent;
   /** With a port: the one that has it, undefined when none has. */
@@ -100,22 +99,44 @@ export interface OutboundScope {
   destinationRule(service: Service): AppliedDestinationRule | undefined;
   /** What the PeerAuthentication of the service's namespace or mesh says about it, as far as a client can know. */
   serviceMtls(service: Service): MtlsMode;
-  /** What an endpoint's own PeerAuthentication says. */
-  endpointMtls(endpoint: Endpoint): MtlsMode;
+  /** What PeerAuthentication objects say about workloads of a namespace; the same value while they say the same. */
+  modesIn(namespace: string): NamespaceModes;
+  /** The values that answer lookups: while one is the same, so are its answers. */
+  readonly answeredBy: AnsweredBy;
 }
 
-/** What a scope shows, all looked up, so that two of them can be compared. */
+/** What becomes of calls to what no service is known for. */
+export interface UnknownTraffic extends OutboundTrafficPolicy {
+  /** Hosts of requests are looked up; connections without HTTP go where they were going. */
+  readonly looksUpHosts?: boolean;
+}
+
+/** What lookups of a scope follow from, besides its content. */
+interface AnsweredBy {
+  readonly destinationRules: OutboundScope["destinationRule"];
+  readonly modes: object;
+  readonly endpoints: object;
+  readonly shapes: object;
+}
+
+/** Mutual TLS of the workloads of one namespace. */
+export interface NamespaceModes {
+  /** Where no policy is for the workload itself. */
+  readonly mode: MtlsMode;
+  /** Those with a selector, oldest first. */
+  readonly forWorkloads: readonly ConfigObject<"PeerAuthentication">[];
+  ofPort(labels: Readonly<Record<string, string>>, port: number): MtlsMode;
+}
+
+/** What a scope shows. A member that shows the same as in the snapshot before is the same value, and so is a content of such members. */
 export interface OutboundContent {
+  readonly traits: ScopeTraits;
   readonly mesh: MeshSettings;
   readonly sidecar: ConfigObject<"Sidecar"> | undefined;
   readonly egress: readonly EgressListener[];
   readonly services: readonly Service[];
   readonly byHost: ReadonlyMap<string, readonly Service[]>;
-  readonly rules: ReadonlyMap<string, AppliedDestinationRule | undefined>;
-  readonly modes: ReadonlyMap<string, MtlsMode>;
-  readonly shapes: readonly EndpointShape[];
-  readonly policies: readonly Policy[];
-  readonly outboundTrafficPolicy: OutboundTrafficPolicy;
+  readonly outboundTrafficPolicy: UnknownTraffic;
   readonly gateways: GatewayContent | undefined;
 }
 
@@ -124,6 +145,7 @@ export type PolicyKind =
   | "EnvoyFilter"
   | "Telemetry"
   | "ProxyConfig"
+  | "WasmPlugin"
   | "AuthorizationPolicy"
   | "RequestAuthentication"
   | "PeerAuthentication";
@@ -154,6 +176,8 @@ export type ScopeTraits = Pick<
 > & {
   /** Keys of the conditions on proxies, made by patches, that it meets. */
   readonly meets: readonly string[];
+  /** Where tracers need the name of the proxy. */
+  readonly serviceCluster?: string;
   /** Of endpoints of headless services that clients call at addresses of pods. */
   readonly ownAddresses?: readonly string[];
   /** Of routers: where they listen for connections to ports of services that they are endpoints of. */
@@ -166,8 +190,6 @@ export interface GatewayContent {
   readonly gateways: readonly ConfigObject<"Gateway">[];
   /** Bound to one of them and visible here, in the order in which they count. */
   readonly virtualServices: readonly VirtualServiceRule[];
-  /** Fetched ones, of issuers whose tokens the router takes. */
-  readonly tokenKeys: readonly (string | undefined)[];
 }
 
 export interface EgressListener {
@@ -195,18 +217,21 @@ export interface AppliedDestinationRule {
   readonly spec: DestinationRuleSpec;
 }
 
+/** A port of a service at the workload, whichever of its endpoints. */
+export type ServedPort = Omit<ServiceTarget, "endpoint">;
+
 export type MtlsMode = "STRICT" | "PERMISSIVE" | "DISABLE";
 
 /**
  * What a proxy does for its own workload. Workloads that are alike (namespace, labels that rules ask for, served ports, address families,
- * interception) share one value, and it stays the same value in later snapshots while neither it nor a policy of its namespace or the
- * root namespace changes. Addresses and names of the workload are in the node only.
+ * interception) share one value, whose members stay the same values in later snapshots while they say the same. Addresses and names of the
+ * workload are in the node only.
  */
 export interface InboundScope {
   /** Equal for workloads that serve the same ports under the same rules. */
   readonly key: string;
-  /** The oldest service first, where several share a target port. `endpoint` is that of one of the workloads. */
-  readonly targets: readonly ServiceTarget[];
+  /** The oldest service first, where several share a target port. */
+  readonly targets: readonly ServedPort[];
   /** Of the Sidecar object; when it has some, they replace what follows from the services. */
   readonly ingress: readonly SidecarIngress[];
   readonly sidecar?: ConfigObject<"Sidecar">;
@@ -214,6 +239,6 @@ export interface InboundScope {
   readonly mtls: MtlsMode;
   /** Target ports that a workload's PeerAuthentication names. */
   readonly portMtls: ReadonlyMap<number, MtlsMode>;
-  /** What the owner of a served service says about it; rules for certain clients do not count. */
-  destinationRule(service: Service): AppliedDestinationRule | undefined;
+  /** What the owner of a served service says about it, by the key of the service; rules for certain clients do not count. */
+  readonly rules: ReadonlyMap<string, AppliedDestinationRule | undefined>;
 }

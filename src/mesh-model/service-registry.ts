@@ -1,5 +1,6 @@
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
 import type { Locality } from "./locality.ts";
+import type { NetworkGateway } from "./networks.ts";
 import type { Provider, Service } from "./service.ts";
 
 /** What a registry reports to its listeners, by service key. A service is in one of the lists at most. */
@@ -11,6 +12,8 @@ export interface RegistryChange {
   readonly endpoints: readonly string[];
   /** Some workload is registered otherwise than before: its labels, where it runs, or what it serves. */
   readonly workloads?: true;
+  /** Some gateway of a network came, went, or is elsewhere. */
+  readonly gateways?: true;
 }
 
 export type RegistryListener = (change: RegistryChange) => void;
@@ -49,6 +52,8 @@ export interface ServiceRegistry {
   targets(proxy: ProxyAddresses): readonly ServiceTarget[];
   /** The workload at the proxy's addresses, also where it serves nothing. Platforms that know only services have none. */
   workload?(proxy: ProxyAddresses): RegisteredWorkload | undefined;
+  /** Gateways of networks among its services; their addresses may be names. Platforms without such services have none. */
+  gateways?(): readonly NetworkGateway[];
   /** Calls after each change. Returns what ends the subscription. */
   subscribe(listener: RegistryListener): () => void;
 }

@@ -58,6 +58,21 @@ export interface Service {
   readonly externalAddresses?: readonly string[];
 }
 
+/** An object as people know it: of a rule kind, or what a registry calls it. */
+export interface ObjectName {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What the service was made from. */
+export function objectOf(service: Service): ObjectName {
+  const { source, provider } = service;
+  if (source !== undefined) return { kind: source.kind, namespace: source.namespace, name: source.name };
+  const kind = provider === "Kubernetes" ? "Service" : `${provider} service`;
+  return { kind, namespace: service.namespace, name: service.name };
+}
+
 export interface AutoAllocated {
   readonly ipv4: string;
   readonly ipv6: string;

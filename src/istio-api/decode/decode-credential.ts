@@ -8,7 +8,10 @@ export interface CredentialDocument {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Keys of certificates, keys and revocation lists; what else a Secret holds is not held in memory. */
+/** Where the logins of registries are that modules are fetched from. */
+export const PULL_SECRET_KEY = ".dockerconfigjson";
+
+/** Keys of certificates, keys and revocation lists, and of logins; what else a Secret holds is not held in memory. */
 export const CREDENTIAL_KEYS = [
   "tls.crt",
   "tls.key",
@@ -19,6 +22,7 @@ export const CREDENTIAL_KEYS = [
   "key",
   "cacert",
   "crl",
+  PULL_SECRET_KEY,
 ] as const;
 
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;

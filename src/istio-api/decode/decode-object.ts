@@ -9,6 +9,7 @@ import type { Problem } from "../validation/report.ts";
 import { validateObject } from "../validation/validate-object.ts";
 import { isDnsLabel } from "../values/dns-name.ts";
 import { type CredentialDocument, decodeCredential } from "./decode-credential.ts";
+import { ignoredKindText, WITHOUT_EFFECT } from "./without-effect.ts";
 
 export interface DecodedObject {
   /** Present when no problem is an error. */
@@ -27,6 +28,8 @@ export interface DecodedObject {
 export interface DecodeOptions {
   /** For objects that name none. */
   readonly defaultNamespace: string;
+  /** The object is of a cluster, whose pods are injected. */
+  readonly isOfCluster?: boolean;
 }
 
 /** What is read of Kubernetes' ObjectMeta. */
@@ -36,26 +39,26 @@ const METADATA = new MessageTables({
 }).message("metadata");
 type Metadata = Pick<AnyConfigObject, "name" | "namespace" | "labels" | "annotations">;
 
-/** Members of the API that nothing here gives an effect to, and their messages: whoever sets one is warned. */
-const WITHOUT_EFFECT: ReadonlyMap<string, string> = new Map([
-  ["prefixRewrite", "istio.networking.v1alpha3.HTTPRedirect"],
-  ["insecureSkipVerify", "istio.networking.v1alpha3.ServerTLSSettings"],
-  ["waypoint", "istio.networking.v1alpha3.EnvoyFilter.EnvoyConfigObjectMatch"],
-]);
-const DIALECT: JsonDialect = {
-  ...RULE_JSON,
-  isIgnored: (table, field) => WITHOUT_EFFECT.get(field.name) === table.name,
-};
+const DIALECT: JsonDialect = { ...RULE_JSON, withoutEffect: WITHOUT_EFFECT };
+
+/** Whoever wrote it must not believe that it is in force. */
+const UNINJECTED =
+  "ProxyConfig has no effect here: it is used when pods of a cluster are injected; the annotation proxy.istio.io/config or " +
+  "defaultConfig of the mesh settings reaches other proxies";
 
 /** One Kubernetes style object: envelope, spec and the rules of its kind; all its problems are reported at once. */
-export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions): DecodedObject {
+export function decodeObject(data: unknown, { defaultNamespace, isOfCluster }: DecodeOptions): DecodedObject {
   if (!isObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
   const { apiVersion, kind } = data;
   if (kind === undefined || kind === null) return refuse([], "kind is missing");
   // Not made into text: an object may have a member that keeps it from becoming any.
   if (typeof kind !== "string") return refuse(["kind"], `expected text, found ${describeValue(kind)}`);
   if (kind === "Secret" && apiVersion === "v1") return readCredential(data, defaultNamespace);
-  if (!isKind(kind)) return { ignoredKind: kind, problems: [] };
+  if (!isKind(kind))
+    return {
+      ignoredKind: kind,
+      problems: [{ path: ["kind"], message: ignoredKindText(apiVersion, kind), severity: "warning" }],
+    };
   const problems: Problem[] = [...versionProblems(kind, apiVersion)];
   const metadata = readMetadata(data.metadata, problems);
   const namespace = metadata.namespace === "" ? defaultNamespace : metadata.namespace;
@@ -75,6 +78,8 @@ export function decodeObject(data: unknown, { defaultNamespace }: DecodeOptions)
   } as AnyConfigObject;
   // Rules are checked only on what was understood, so that one mistake is not reported twice.
   if (!hasErrors(specProblems)) problems.push(...validateObject(object));
+  if (kind === "ProxyConfig" && !isOfCluster)
+    problems.push({ path: ["spec"], message: UNINJECTED, severity: "warning" });
   const named = metadata.name === "" ? {} : { ref };
   if (!hasErrors(problems)) return { ref, object: deepFreeze(object), problems };
   return { ...named, problems, ...(!hasErrors(specProblems) && { draft: object }) };
@@ -132,8 +137,9 @@ function isObject(data: unknown): data is Readonly<Record<string, unknown>> {
   return typeof data === "object" && data !== null && !Array.isArray(data);
 }
 
-/** A member that a message does not have is a warning. */
+/** A member that a message does not have, or that does nothing, is a warning. */
 function toProblem({ path, code, message }: ReadMessage["problems"][number]): Problem {
+  if (code === "no-effect") return { path, message, severity: "warning" };
   if (code !== "unknown") return { path, message, severity: "error" };
   return { path, message: `${message}, it is ignored`, severity: "warning" };
 }

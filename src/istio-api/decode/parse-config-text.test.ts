@@ -64,11 +64,51 @@ test("JSON is YAML, and YAML 1.1 booleans are text", () => {
   expect(objects[0]?.spec).toMatchObject({ subsets: [{ name: "y", labels: { on: "off" } }] });
 });
 
-test("kinds of others are passed over without a word", () => {
-  expect(parseConfigText("apiVersion: v1\nkind: Service\nmetadata: {name: x}\n")).toEqual({
-    objects: [],
-    problems: [],
+test.each([
+  {
+    given: "apiVersion: v1\nkind: Service",
+    says: "v1 Service is not a kind that is read: .* a ServiceEntry describes",
+  },
+  {
+    given: "apiVersion: apps/v1\nkind: Deployment",
+    says: "apps/v1 Deployment is not a kind that is read: it has no effect",
+  },
+  {
+    given: "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute",
+    says: "HTTPRoute .* the Gateway API is not served",
+  },
+  {
+    given: "apiVersion: extensions.istio.io/v1alpha1\nkind: TrafficExtension",
+    says: "TrafficExtension .* a WasmPlugin",
+  },
+])("a kind that is not read says so, with its line: $given", ({ given, says }) => {
+  const { objects, problems } = parseConfigText(`# first\n${given}\nmetadata: {name: x}\n`, { file: "f.yaml" });
+  expect(objects).toEqual([]);
+  expect(problems.map(describeDocumentProblem)).toEqual([
+    expect.stringMatching(new RegExp(`^f\\.yaml:3:\\d+: warning: kind: .*${says}`)),
+  ]);
+});
+
+test.each([
+  {
+    what: "a member",
+    spec: { host: "a", trafficPolicy: { outlierDetection: { outlierDetectionHttpErrorCodes: [404] } } },
+    says: /^f\.yaml:\d+:\d+: warning: spec\.trafficPolicy\.outlierDetection\.outlierDetectionHttpErrorCodes: has no effect: .* \(DestinationRule default\/x\)$/,
+  },
+  {
+    what: "nothing at its zero value",
+    spec: { host: "a", trafficPolicy: { outlierDetection: { outlierDetectionHttpErrorCodes: [], interval: "5s" } } },
+  },
+])("$what that does nothing is said, and the object is taken", ({ spec, says }) => {
+  const text = JSON.stringify({
+    apiVersion: "networking.istio.io/v1",
+    kind: "DestinationRule",
+    metadata: { name: "x" },
+    spec,
   });
+  const { objects, problems } = parseConfigText(text, { file: "f.yaml" });
+  expect(objects).toHaveLength(1);
+  expect(problems.map(describeDocumentProblem)).toEqual(says === undefined ? [] : [expect.stringMatching(says)]);
 });
 
 describe("one bad document is reported with file, line and reason, and blocks nothing else", () => {

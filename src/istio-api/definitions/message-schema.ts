@@ -13,7 +13,7 @@ export interface Schema {
  * Fields without which an object has no meaning. Other rules are the validation webhook's: its messages say more, and rules may need other
  * fields or objects.
  */
-const REQUIRED: Readonly<Record<string, readonly string[]>> = {
+export const REQUIRED_FIELDS: Readonly<Record<string, readonly string[]>> = {
   ClaimToHeader: ["header", "claim"],
   Condition: ["key"],
   Destination: ["host"],
@@ -143,7 +143,7 @@ const SCALARS: Readonly<Record<ScalarCode, Schema>> = {
 };
 
 function required(message: string): Schema {
-  const names = REQUIRED[message] ?? [];
+  const names = REQUIRED_FIELDS[message] ?? [];
   return names.length === 0 ? {} : { required: names };
 }
 

@@ -23,7 +23,7 @@ test("every kind that the control plane reads has a definition that serves all o
 });
 
 test("kinds that have no effect say so whenever they are used", () => {
-  const [version] = definitionOf("WasmPlugin")?.spec.versions ?? [];
+  const [version] = definitionOf("TrafficExtension")?.spec.versions ?? [];
   expect(version).toMatchObject({ deprecated: true, deprecationWarning: expect.stringContaining("has no effect") });
 });
 

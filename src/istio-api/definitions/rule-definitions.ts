@@ -100,6 +100,12 @@ const PRESENTATION: Readonly<Record<Kind, Presentation>> = {
     ],
     text: "How requests to hosts are routed.",
   },
+  WasmPlugin: {
+    plural: "wasmplugins",
+    columns: [AGE],
+    needsSpec: true,
+    text: "A WebAssembly module in proxies.",
+  },
   WorkloadEntry: {
     plural: "workloadentries",
     shortNames: ["we"],
@@ -124,13 +130,6 @@ const STORED_ONLY = {
     versions: ["v1alpha1"],
     spec: "istio.extensions.v1alpha1.TrafficExtension",
     text: "A WebAssembly module or a Lua script in proxies.",
-  },
-  WasmPlugin: {
-    plural: "wasmplugins",
-    group: "extensions.istio.io",
-    versions: ["v1alpha1"],
-    spec: "istio.extensions.v1alpha1.WasmPlugin",
-    text: "A WebAssembly module in proxies.",
   },
 } as const;
 

@@ -42,9 +42,7 @@ function missingPart(applyTo: ApplyTo, operation: Operation, value: unknown): st
 
 /** Whoever wrote it must not believe that it is in force. */
 function idleReason(applyTo: ApplyTo, operation: Operation, context: string): string | undefined {
-  if (applyTo === "BOOTSTRAP") return "BOOTSTRAP has no effect: proxies start with a file that their agent writes";
-  if (context === "GATEWAY" || context === "WAYPOINT")
-    return `context ${context} has no effect: only sidecars are patched`;
+  if (context === "WAYPOINT") return "context WAYPOINT has no effect: there are no waypoints";
   return OPERATIONS[applyTo].includes(operation) ? undefined : `operation ${operation} has no effect on ${applyTo}`;
 }
 
@@ -56,7 +54,7 @@ const OF_FILTERS: readonly Operation[] = [...INSERTS, "MERGE", "REMOVE", "REPLAC
 /** What can be done to each kind of thing; where order does not count, inserting is adding. */
 const OPERATIONS: Readonly<Record<ApplyTo, readonly Operation[]>> = {
   INVALID: [],
-  BOOTSTRAP: [],
+  BOOTSTRAP: MERGES,
   CLUSTER: OF_THINGS,
   LISTENER: OF_THINGS,
   FILTER_CHAIN: OF_THINGS,

@@ -9,8 +9,15 @@ const REDIRECT_CODES = [0, 301, 302, 303, 307, 308];
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export function validateRedirect(report: Report, redirect: HttpRedirect): void {
-  const { uri, authority, scheme, port, derivePort, redirectCode } = redirect;
-  if (uri === "" && authority === "" && scheme === "" && port === undefined && derivePort === undefined) {
+  const { uri, prefixRewrite, authority, scheme, port, derivePort, redirectCode } = redirect;
+  if (
+    uri === "" &&
+    prefixRewrite === "" &&
+    authority === "" &&
+    scheme === "" &&
+    port === undefined &&
+    derivePort === undefined
+  ) {
     report.error("redirect must specify URI, authority, scheme, or port");
   }
   if (redirectCode !== 0 && (redirectCode < 300 || redirectCode > 399)) {
@@ -22,7 +29,9 @@ export function validateRedirect(report: Report, redirect: HttpRedirect): void {
     report.error(`invalid redirect scheme ${JSON.stringify(scheme)}, must be "http" or "https"`, "scheme");
   }
   if (port !== undefined) report.error(optionalPortReason(port), "port");
+  if (uri !== "" && prefixRewrite !== "") report.error("redirect cannot contain both uri and prefixRewrite", "uri");
   report.error(headerTextReason(uri), "uri");
+  report.error(headerTextReason(prefixRewrite), "prefixRewrite");
   report.error(headerTextReason(authority), "authority");
 }
 

@@ -4,18 +4,13 @@ import { validateSelector } from "./labels.ts";
 import { each, type Report } from "./report.ts";
 import { validateTargetRefs } from "./target-ref.ts";
 
-/** What proxies report of the traffic. Of the three parts access logs are followed; the others are checked all the same. */
+/** What proxies report of the traffic. */
 export function validateTelemetry(report: Report, spec: TelemetrySpec): void {
   validateSelector(report.at("selector", "matchLabels"), spec.selector?.matchLabels ?? {});
   validateTargetRefs(report, spec);
   each(report, "accessLogging", spec.accessLogging, validateLogging);
   each(report, "metrics", spec.metrics, validateMetrics);
   each(report, "tracing", spec.tracing, validateTracing);
-  // Whoever wrote it must not believe that it is in force.
-  if (spec.metrics.length > 0) {
-    report.warn("metrics have no effect: Envoy has no filter of its own that counts this way", "metrics");
-  }
-  if (spec.tracing.length > 0) report.warn("tracing has no effect: proxies get no tracer from here", "tracing");
 }
 
 function validateLogging(report: Report, { providers, filter }: TelemetryAccessLogging): void {
@@ -51,14 +46,25 @@ function validateTracing(
   }
 }
 
-function validateMetrics(report: Report, { providers, overrides }: TelemetryMetrics): void {
+function validateMetrics(report: Report, { providers, overrides, reportingInterval }: TelemetryMetrics): void {
   validateProviders(report, providers);
+  // Whoever wrote it must not believe that it is in force.
+  if (reportingInterval !== undefined) {
+    report.warn(
+      "reportingInterval has no effect: connections are counted when they open and close",
+      "reportingInterval",
+    );
+  }
   each(report, "overrides", overrides, (at, { match, tagOverrides }) => {
+    if ((match?.customMetric ?? "") !== "") {
+      at.warn("customMetric has no effect: Envoy counts the standard metrics", "match", "customMetric");
+    }
     at.error(match?.customMetric === "" ? "customMetric may not be empty" : undefined, "match", "customMetric");
     for (const [name, { operation, value }] of Object.entries(tagOverrides)) {
       if (operation === "UPSERT" && value === "") {
         at.error("tagOverrides.value must be set when operation is UPSERT", "tagOverrides", name);
       }
+      if (operation === "UPSERT" && value !== "") at.error(celProblem(value), "tagOverrides", name);
       if (operation === "REMOVE" && value !== "") {
         at.error("tagOverrides.value may only be set when operation is UPSERT", "tagOverrides", name);
       }

@@ -26,6 +26,7 @@ import { validateTelemetry } from "./telemetry.ts";
 import { validateTrafficPolicy } from "./traffic-policy.ts";
 import { durationReason, nonNegativeReason, portNameReason } from "./values.ts";
 import { validateVirtualService } from "./virtual-service.ts";
+import { validateWasmPlugin } from "./wasm-plugin.ts";
 import { validateWorkloadEntry } from "./workload-entry.ts";
 
 const PROBE_NUMBERS = [
@@ -74,12 +75,14 @@ export function validateObject(object: AnyConfigObject): readonly Problem[] {
     case "Telemetry":
       validateTelemetry(report, object.spec);
       break;
+    case "WasmPlugin":
+      validateWasmPlugin(report, object.spec);
+      break;
     case "Gateway":
       validateGateway(report, object);
       break;
     case "ProxyConfig":
-      // Whoever wrote it must not believe that it is in force.
-      report.warn(`${object.kind} is read and has no effect: no proxy gets anything of it`);
+      validateSelector(report.at("selector", "matchLabels"), object.spec.selector?.matchLabels ?? {});
       break;
   }
   return problems;

@@ -88,8 +88,6 @@ function validateTlsRoute(report: Report, { match, route }: TlsRoute, hosts: rea
 function validateTcpRoute(report: Report, { match, route }: TcpRoute): void {
   each(report, "match", match, (at, condition) => {
     validateL4Match(at, condition);
-    // No proxy looks at it, here or in the reference, so that what it says cannot do harm.
-    if (condition.sourceSubnet !== "") at.warn("sourceSubnet has no effect", "sourceSubnet");
   });
   if (route.length === 0) report.error("TCP route is required", "route");
   validateWeighted(report, route);

@@ -1,7 +1,7 @@
 import { CodecError, parseMessage } from "../../protobuf/envoy/index.ts";
 import type { EnvoyPatch } from "../specs.ts";
 
-/** What patches of each kind are made of. Patches of the bootstrap are for files that the control plane does not write. */
+/** What patches of each kind are made of. */
 const MESSAGES: Readonly<Partial<Record<EnvoyPatch["applyTo"], string>>> = {
   LISTENER: "envoy.config.listener.v3.Listener",
   FILTER_CHAIN: "envoy.config.listener.v3.FilterChain",
@@ -13,6 +13,7 @@ const MESSAGES: Readonly<Partial<Record<EnvoyPatch["applyTo"], string>>> = {
   CLUSTER: "envoy.config.cluster.v3.Cluster",
   EXTENSION_CONFIG: "envoy.config.core.v3.TypedExtensionConfig",
   LISTENER_FILTER: "envoy.config.listener.v3.ListenerFilter",
+  BOOTSTRAP: "envoy.config.bootstrap.v3.Bootstrap",
 };
 
 export function patchedMessage(applyTo: EnvoyPatch["applyTo"]): string | undefined {

@@ -1,6 +1,7 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
 import { type ConfigObject, compareAge } from "../../istio-api/config-object.ts";
 import { compareSpecificity, hostCovers, isWildcard, resolveShortHost } from "../../istio-api/values/hostname.ts";
+import { perValue } from "../derive/derived-store.ts";
 import { groupBy, sameElements } from "../lists.ts";
 import type { MeshSettings } from "../mesh-settings.ts";
 import type { AppliedDestinationRule } from "../push-snapshot.ts";
@@ -11,6 +12,8 @@ import { exportToKey, isPrivate, isVisibleTo } from "../visibility.ts";
 type DestinationRule = ConfigObject<"DestinationRule">;
 type Labels = Readonly<Record<string, string>>;
 type Settings = Pick<MeshSettings, "domainSuffix" | "defaultDestinationRuleExportTo" | "rootNamespace">;
+
+type RuledService = Pick<Service, "hostname" | "namespace">;
 
 /** Who calls. Without labels (the server's side), rules with a selector do not count. */
 interface RuleClient {
@@ -23,7 +26,9 @@ export interface DestinationRuleIndex {
   readonly settings: Settings;
   readonly namespaces: ReadonlyMap<string, NamespaceRules>;
   /** The rule for calls of the client to the service: of the client's namespace, else the service's, else the root namespace. */
-  find(client: RuleClient, service: Pick<Service, "hostname" | "namespace">): AppliedDestinationRule | undefined;
+  find(client: RuleClient, service: RuledService): AppliedDestinationRule | undefined;
+  /** The same for one client, each service looked up once. The same value for the same one. */
+  findFor(client: RuleClient): (service: RuledService) => AppliedDestinationRule | undefined;
   /** Names of labels that selectors of the namespace ask for. */
   selectorLabels(namespace: string): readonly string[];
   /** Names of client labels that failover by label compares. */
@@ -51,11 +56,15 @@ export function buildDestinationRuleIndex(
     const isSame = before !== undefined && sameElements(before.given, rules);
     namespaces.set(namespace, isSame ? before : toNamespaceRules(rules, settings));
   }
+  const findFor = perValue((client: RuleClient) =>
+    perValue((service: RuledService) => find(namespaces, settings, client, service)),
+  );
   return {
     given,
     settings,
     namespaces,
     find: (client, service) => find(namespaces, settings, client, service),
+    findFor,
     selectorLabels: (namespace) =>
       (namespaces.get(namespace)?.given ?? []).flatMap((rule) => Object.keys(selectorOf(rule) ?? {})),
     failoverLabels: new Set(given.flatMap(failoverLabelsOf)),
@@ -76,7 +85,7 @@ function find(
   namespaces: ReadonlyMap<string, NamespaceRules>,
   { rootNamespace, defaultDestinationRuleExportTo: meshDefault }: Settings,
   { namespace, labels }: RuleClient,
-  service: Pick<Service, "hostname" | "namespace">,
+  service: RuledService,
 ): AppliedDestinationRule | undefined {
   const lookUp = (owner: string, isCandidate: (rule: MergedDestinationRule) => boolean) =>
     mostSpecific(namespaces.get(owner), service.hostname, isCandidate);

@@ -7,6 +7,8 @@ export interface EndpointIndex {
   endpoints(serviceKey: string): readonly Endpoint[];
   shape(serviceKey: string): EndpointShape;
   readonly entries: ReadonlyMap<string, Entry>;
+  /** The same value while no shape differs. */
+  readonly shapes: ReadonlyMap<string, EndpointShape>;
   readonly given: readonly Service[];
   /** Keys of all services with the same host in the same namespace, for those that are not alone. */
   readonly twins: ReadonlyMap<string, readonly string[]>;
@@ -45,11 +47,22 @@ export function buildEndpointIndex(
   if (previous !== undefined && isSame && previous.entries.size === entries.size) return previous;
   return {
     entries,
+    shapes: shapesOf(entries, previous?.shapes),
     given: services,
     twins,
     endpoints: (key) => entries.get(key)?.endpoints ?? NO_ENDPOINTS,
     shape: (key) => entries.get(key)?.shape ?? NO_SHAPE,
   };
+}
+
+function shapesOf(
+  entries: ReadonlyMap<string, Entry>,
+  previous: EndpointIndex["shapes"] | undefined,
+): EndpointIndex["shapes"] {
+  let isSame = previous?.size === entries.size;
+  for (const [key, { shape }] of entries) isSame &&= previous?.get(key) === shape;
+  if (isSame && previous !== undefined) return previous;
+  return new Map([...entries].map(([key, { shape }]) => [key, shape]));
 }
 
 function findTwins(services: readonly Service[]): ReadonlyMap<string, readonly string[]> {

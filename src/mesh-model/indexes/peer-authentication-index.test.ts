@@ -67,7 +67,7 @@ describe("the mode of a workload", () => {
 test("the root namespace has no policies for single workloads, not even for its own", () => {
   const made = index(peerAuthentication("web", "root", { ...web, ...mode("DISABLE") }));
   expect(made.ofWorkload("root", { app: "web" }).mode).toBe("PERMISSIVE");
-  expect(made.ofPort("root", { app: "web" }, 80)).toBe("PERMISSIVE");
+  expect(made.modesIn("root").ofPort({ app: "web" }, 80)).toBe("PERMISSIVE");
 });
 
 test("ports of a workload's policy have their own modes, UNSET ones inherit", () => {
@@ -84,13 +84,13 @@ test("ports of a workload's policy have their own modes, UNSET ones inherit", ()
       [9090, "PERMISSIVE"],
     ]),
   );
-  expect([8080, 9090, 7070, 1].map((port) => made.ofPort("prod", { app: "web" }, port))).toEqual([
+  expect([8080, 9090, 7070, 1].map((port) => made.modesIn("prod").ofPort({ app: "web" }, port))).toEqual([
     "DISABLE",
     "PERMISSIVE",
     "STRICT",
     "STRICT",
   ]);
-  expect(made.ofPort("prod", { app: "other" }, 8080)).toBe("STRICT");
+  expect(made.modesIn("prod").ofPort({ app: "other" }, 8080)).toBe("STRICT");
 });
 
 test("a namespace is known without its workloads", () => {

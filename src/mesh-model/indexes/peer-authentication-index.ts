@@ -1,7 +1,7 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { MutualTls } from "../../istio-api/specs.ts";
 import { groupBy, sameElements } from "../lists.ts";
-import type { MtlsMode } from "../push-snapshot.ts";
+import type { MtlsMode, NamespaceModes } from "../push-snapshot.ts";
 import { selects } from "../selector.ts";
 
 type PeerAuthentication = ConfigObject<"PeerAuthentication">;
@@ -18,14 +18,10 @@ export interface PeerAuthenticationIndex {
   /** What holds for a namespace, as far as no workload is known. */
   ofNamespace(namespace: string): MtlsMode;
   ofWorkload(namespace: string, labels: Labels): WorkloadMtls;
-  /** The mode of one port of a workload. */
-  ofPort(namespace: string, labels: Labels, port: number): MtlsMode;
-}
-
-interface NamespacePolicies {
-  readonly mode: MtlsMode;
-  /** Those with a selector, oldest first. */
-  readonly forWorkloads: readonly PeerAuthentication[];
+  /** Of all workloads of a namespace; the same value while it stays the same. */
+  modesIn(namespace: string): NamespaceModes;
+  readonly namespaces: ReadonlyMap<string, NamespaceModes>;
+  readonly mesh: NamespaceModes;
 }
 
 const NO_PORTS: ReadonlyMap<number, MtlsMode> = new Map();
@@ -38,33 +34,52 @@ export function buildPeerAuthenticationIndex(
 ): PeerAuthenticationIndex {
   if (previous?.rootNamespace === rootNamespace && sameElements(previous.given, given)) return previous;
   const byNamespace = groupBy(given, ({ namespace }) => namespace);
-  const mesh = modeOf(wholeNamespace(byNamespace.get(rootNamespace))?.spec.mtls, "PERMISSIVE");
-  const policies = new Map<string, NamespacePolicies>();
+  const inherited = modeOf(wholeNamespace(byNamespace.get(rootNamespace))?.spec.mtls, "PERMISSIVE");
+  const mesh = toModes(inherited, [], previous?.mesh);
+  const namespaces = new Map<string, NamespaceModes>();
   for (const [namespace, objects] of byNamespace) {
-    const mode = modeOf(wholeNamespace(objects)?.spec.mtls, mesh);
+    const mode = modeOf(wholeNamespace(objects)?.spec.mtls, inherited);
     // The root namespace speaks for the mesh as a whole, never for single workloads.
-    policies.set(namespace, { mode, forWorkloads: namespace === rootNamespace ? [] : objects.filter(hasSelector) });
+    const forWorkloads = namespace === rootNamespace ? [] : objects.filter(hasSelector);
+    namespaces.set(namespace, toModes(mode, forWorkloads, previous?.namespaces.get(namespace)));
   }
-  const ofNamespace = (namespace: string) => policies.get(namespace)?.mode ?? mesh;
-  const workloadPolicy = (namespace: string, labels: Labels) =>
-    policies.get(namespace)?.forWorkloads.find(({ spec }) => selects(spec.selector?.matchLabels ?? {}, labels));
+  const modesIn = (namespace: string) => namespaces.get(namespace) ?? mesh;
   return {
     given,
     rootNamespace,
-    ofNamespace,
+    namespaces,
+    mesh,
+    modesIn,
+    ofNamespace: (namespace) => modesIn(namespace).mode,
     ofWorkload: (namespace, labels) => {
-      const policy = workloadPolicy(namespace, labels);
-      const mode = modeOf(policy?.spec.mtls, ofNamespace(namespace));
+      const { mode: whole, forWorkloads } = modesIn(namespace);
+      const policy = policyFor(forWorkloads, labels);
+      const mode = modeOf(policy?.spec.mtls, whole);
       const ports = Object.entries(policy?.spec.portLevelMtls ?? {});
       if (ports.length === 0) return { mode, ports: NO_PORTS };
       return { mode, ports: new Map(ports.map(([port, mtls]) => [Number(port), modeOf(mtls, mode)])) };
     },
-    ofPort: (namespace, labels, port) => {
-      const policy = workloadPolicy(namespace, labels);
-      const mode = modeOf(policy?.spec.mtls, ofNamespace(namespace));
-      return modeOf(policy?.spec.portLevelMtls?.[port], mode);
+  };
+}
+
+function toModes(
+  mode: MtlsMode,
+  forWorkloads: readonly PeerAuthentication[],
+  known: NamespaceModes | undefined,
+): NamespaceModes {
+  if (known?.mode === mode && sameElements(known.forWorkloads, forWorkloads)) return known;
+  return {
+    mode,
+    forWorkloads,
+    ofPort: (labels, port) => {
+      const policy = policyFor(forWorkloads, labels);
+      return modeOf(policy?.spec.portLevelMtls?.[port], modeOf(policy?.spec.mtls, mode));
     },
   };
+}
+
+function policyFor(policies: readonly PeerAuthentication[], labels: Labels): PeerAuthentication | undefined {
+  return policies.find(({ spec }) => selects(spec.selector?.matchLabels ?? {}, labels));
 }
 
 function hasSelector({ spec }: PeerAuthentication): boolean {

@@ -72,9 +72,30 @@ describe("one host described twice", () => {
       ],
       seen: ["p1/c:80"],
     },
+    {
+      is: "in one namespace by an older one that is hidden: it takes no port away",
+      given: [
+        made({ name: "b", namespace: "p1", exportTo: ["."] }),
+        made({ name: "c", namespace: "p1", creationTime: 2, ports: [80, 81] }),
+      ],
+      seen: ["p1/c:80,81"],
+    },
   ])("$is", ({ given, seen }) => {
     const { services } = buildServiceIndex(given, ["*"]).visibleTo("default");
     expect(describeAll(services)).toEqual(seen);
+  });
+
+  test("the one that has all ports is called by the addresses of both, and is the same value again", () => {
+    const given = [
+      made({ name: "a", addresses: ["10.0.0.1"] }),
+      made({ name: "b", creationTime: 1, addresses: ["10.0.0.2", "10.0.0.1"] }),
+      made({ name: "c", creationTime: 2, ports: [81], addresses: ["10.0.0.3"] }),
+    ];
+    const index = buildServiceIndex(given, ["*"]);
+    const { services } = index.visibleTo("default");
+    expect(services.map(({ addresses }) => addresses)).toEqual([["10.0.0.1", "10.0.0.2"], ["10.0.0.3"]]);
+    const later = buildServiceIndex([...given, made({ name: "d", hostname: "d.example" })], ["*"], index);
+    expect(later.visibleTo("default").services[0]).toBe(services[0]);
   });
 });
 

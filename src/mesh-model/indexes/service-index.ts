@@ -10,10 +10,14 @@ export interface ServiceIndex {
   readonly defaultExportTo: readonly string[];
   /** In the order in which they win. Ports of one host in one namespace are there once. */
   readonly services: readonly Service[];
+  /** Whether the endpoints of some service are chosen by the machine that a client runs on. */
+  readonly hasChosenByNode: boolean;
   /** Those shown to the namespace. Where several namespaces have a host: the own one, else the first in order. */
   visibleTo(namespace: string): VisibleServices;
   /** The service with some of its ports only; the same value for the same ports. */
   withPorts(service: Service, ports: readonly number[]): Service | undefined;
+  /** The service with further addresses; the same value for the same ones. */
+  withAddresses(service: Service, addresses: readonly string[]): Service;
   /** Services with the names that aliases give to them; the same values for the same names. */
   named(services: readonly Service[]): readonly Service[];
   /** Services of several clusters with what each cluster says of them; the same values for the same clusters. */
@@ -44,25 +48,33 @@ export function buildServiceIndex(
   const named = previous?.named ?? createNaming();
   const withAliases = previous?.withAliases ?? createAliasSelection();
   const joined = previous?.joined ?? createClusterJoin();
-  const services = named(withoutRepeatedPorts(joined([...given].sort(compareServices)), withPorts));
+  const withAddresses = previous?.withAddresses ?? createAddressJoin();
+  const whole = named(joined([...given].sort(compareServices)));
+  const onePerPort = (some: readonly Service[]) => withoutRepeatedPorts(some, { withPorts, withAddresses });
   const visible = new Map<string, VisibleServices>();
   return {
     given,
     defaultExportTo,
-    services,
+    services: onePerPort(whole),
+    hasChosenByNode: given.some(isChosenByNode),
     withPorts,
+    withAddresses,
     named,
     joined,
     withAliases,
     visibleTo: (namespace) => {
       let found = visible.get(namespace);
       if (found === undefined) {
-        found = selectVisible(services, namespace, defaultExportTo);
+        found = selectVisible(whole, namespace, { defaultExportTo, onePerPort });
         visible.set(namespace, found);
       }
       return found;
     },
   };
+}
+
+function isChosenByNode({ nodeLocal, trafficDistribution }: Service): boolean {
+  return nodeLocal === true || trafficDistribution === "PreferSameNode";
 }
 
 /**
@@ -93,12 +105,20 @@ function createClusterJoin(): ServiceIndex["joined"] {
   };
 }
 
-/** Of two objects that describe one host in one namespace, the older one has its ports; the other keeps what is left. */
-function withoutRepeatedPorts(sorted: readonly Service[], withPorts: ServiceIndex["withPorts"]): readonly Service[] {
+/**
+ * Of two objects that describe one host in one namespace, the older one has its ports; the other keeps what is left. What is called by the
+ * addresses of an object without any port left is the older one as well.
+ */
+function withoutRepeatedPorts(
+  sorted: readonly Service[],
+  { withPorts, withAddresses }: Pick<ServiceIndex, "withPorts" | "withAddresses">,
+): readonly Service[] {
   const taken = new Map<string, Set<number>>();
+  /** Of objects without ports of their own, by host. */
+  const more = new Map<string, string[]>();
   const services: Service[] = [];
   for (const service of sorted) {
-    const host = `${service.namespace}/${service.hostname}`;
+    const host = endpointsKey(service);
     const numbers = service.ports.map(({ port }) => port);
     const before = taken.get(host);
     if (before === undefined) {
@@ -111,18 +131,35 @@ function withoutRepeatedPorts(sorted: readonly Service[], withPorts: ServiceInde
       numbers.filter((port) => !before.has(port)),
     );
     if (rest !== undefined) services.push(rest);
+    else if (service.provider === "External") more.set(host, [...(more.get(host) ?? []), ...service.addresses]);
     for (const port of numbers) before.add(port);
   }
-  return Object.freeze(services);
+  if (more.size === 0) return Object.freeze(services);
+  const addressed = new Set<string>();
+  return Object.freeze(
+    services.map((service) => {
+      const host = endpointsKey(service);
+      const addresses = more.get(host);
+      if (addresses === undefined || service.provider !== "External" || addressed.has(host)) return service;
+      addressed.add(host);
+      return withAddresses(service, addresses);
+    }),
+  );
 }
 
+interface VisibleOptions {
+  readonly defaultExportTo: readonly string[];
+  readonly onePerPort: (services: readonly Service[]) => readonly Service[];
+}
+
+/** Which object has a port is decided among those that are shown: one that is hidden takes nothing away. */
 function selectVisible(
-  services: readonly Service[],
+  whole: readonly Service[],
   namespace: string,
-  defaultExportTo: readonly string[],
+  { defaultExportTo, onePerPort }: VisibleOptions,
 ): VisibleServices {
-  const visible = services.filter((service) =>
-    isVisibleTo(service.exportTo, service.namespace, namespace, defaultExportTo),
+  const visible = onePerPort(
+    whole.filter((service) => isVisibleTo(service.exportTo, service.namespace, namespace, defaultExportTo)),
   );
   // What is shown to few was meant for them, and wins over what everybody sees.
   const isForAll = ({ exportTo }: Service) => isPublic(exportTo, defaultExportTo);
@@ -182,6 +219,20 @@ function createAliasSelection(): ServiceIndex["withAliases"] {
     const selection = selections.get(key) ?? Object.freeze({ ...service, aliases: Object.freeze(shown) });
     selections.set(key, selection);
     return selection;
+  };
+}
+
+function createAddressJoin(): ServiceIndex["withAddresses"] {
+  const made = new WeakMap<Service, Map<string, Service>>();
+  return (service, further) => {
+    const addresses = [...new Set([...service.addresses, ...further])];
+    if (addresses.length === service.addresses.length) return service;
+    const known = made.get(service) ?? new Map<string, Service>();
+    made.set(service, known);
+    const key = addresses.join();
+    const joined = known.get(key) ?? Object.freeze({ ...service, addresses: Object.freeze(addresses) });
+    known.set(key, joined);
+    return joined;
   };
 }
 

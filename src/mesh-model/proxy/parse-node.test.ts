@@ -60,6 +60,7 @@ describe("what a node says of itself", () => {
       dnsDomain: "prod.svc.cluster.local",
       namespace: "prod",
       serviceAccount: "",
+      serviceCluster: "",
       labels: {},
       locality: { region: "", zone: "", subzone: "" },
       clusterId: "",

@@ -13,6 +13,7 @@ export class NodeError extends CodedError<"missing-node" | "missing-parts" | "in
 /** The node of a discovery request; `metadata` is the decoded google.protobuf.Struct. Nothing but the id must be there. */
 export interface XdsNode {
   readonly id?: string;
+  readonly cluster?: string;
   readonly metadata?: unknown;
   readonly locality?: unknown;
 }
@@ -43,6 +44,7 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
     ipv6: mode !== "ipv4",
     dnsDomain,
     namespace: configNamespace,
+    serviceCluster: typeof node.cluster === "string" ? node.cluster : "",
     serviceAccount: text("SERVICE_ACCOUNT"),
     labels,
     locality: readLocality(node.locality, labels),

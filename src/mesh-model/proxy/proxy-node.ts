@@ -24,6 +24,8 @@ export interface ProxyNode {
   readonly dnsDomain: string;
   /** Of the proxy's workload: which rules it sees. */
   readonly namespace: string;
+  /** What it is called in spans, `web.prod`; empty: not said. */
+  readonly serviceCluster: string;
   readonly serviceAccount: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly locality: Locality;

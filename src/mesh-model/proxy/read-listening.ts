@@ -1,5 +1,6 @@
 import { parseDuration } from "../../base/duration.ts";
 import type { GatewayTopology, ProxyHeaders } from "../../istio-api/proxy-config/proxy-config.ts";
+import type { TelemetryTracing } from "../../istio-api/specs.ts";
 import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 
 /** How a proxy wants its listeners to be. */
@@ -17,6 +18,18 @@ export interface NodeListening {
   readonly headers?: ProxyHeaders;
   /** What stands in front of a router. */
   readonly topology?: GatewayTopology;
+  /** Of its own proxy configuration; undefined: it says nothing about spans. */
+  readonly tracing?: ProxyTracing;
+}
+
+/** What a proxy configuration says about spans. */
+export interface ProxyTracing {
+  /** The bootstrap made from it has a tracer. */
+  readonly hasTracer: boolean;
+  readonly sampling?: number;
+  readonly customTags?: TelemetryTracing["customTags"];
+  readonly maxTagLength?: number;
+  readonly hasMeshTags?: boolean;
 }
 
 export function readListening(metadata: Readonly<Record<string, unknown>>): NodeListening {
@@ -33,6 +46,20 @@ export function readListening(metadata: Readonly<Record<string, unknown>>): Node
     ...(isObject(config) && { headers: isObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {} }),
     ...(isObject(config) &&
       isObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
+    ...(isObject(config) && isObject(config.tracing) && { tracing: proxyTracing(config.tracing) }),
+  });
+}
+
+/** Of a proxy configuration in proto3 JSON form. Tracers that bootstraps have: the others come with listeners, or not at all. */
+export function proxyTracing(tracing: Readonly<Record<string, unknown>>): ProxyTracing {
+  const { zipkin, datadog, lightstep, sampling, customTags, maxPathTagLength, enableIstioTags } = tracing;
+  const hasAddress = (tracer: unknown) => isObject(tracer) && textOf(tracer.address) !== "";
+  return Object.freeze({
+    hasTracer: [zipkin, datadog, lightstep].some(hasAddress),
+    ...(typeof sampling === "number" && { sampling }),
+    ...(isObject(customTags) && { customTags: customTags as TelemetryTracing["customTags"] }),
+    ...(typeof maxPathTagLength === "number" && { maxTagLength: maxPathTagLength }),
+    ...(typeof enableIstioTags === "boolean" && { hasMeshTags: enableIstioTags }),
   });
 }
 

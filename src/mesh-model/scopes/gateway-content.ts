@@ -1,20 +1,16 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { ConfigSnapshot } from "../config-store.ts";
 import type { ServiceTarget } from "../endpoint.ts";
-import { sameElements } from "../lists.ts";
-import type { GatewayContent, Policy, ScopeTraits } from "../push-snapshot.ts";
+import type { GatewayContent, ScopeTraits } from "../push-snapshot.ts";
 import { selects } from "../selector.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
-import { keysFor } from "./policies.ts";
 
 type Gateway = ConfigObject<"Gateway">;
 
 /** What a router listens for, and the rules that are bound to it. Undefined for sidecars. */
 export function gatewayContent(
   { type, namespace, labels }: Pick<ScopeTraits, "type" | "namespace" | "labels">,
-  { configs, virtualServices, tokenKeys: fetched }: Pick<SnapshotParts, "configs" | "virtualServices" | "tokenKeys">,
-  policies: readonly Policy[],
-  before: GatewayContent | undefined,
+  { configs, virtualServices }: Pick<SnapshotParts, "configs" | "virtualServices">,
 ): GatewayContent | undefined {
   if (type !== "router") return undefined;
   const gateways = configs.list("Gateway").filter(({ spec }) => selects(spec.selector, labels));
@@ -22,13 +18,7 @@ export function gatewayContent(
   const rules = virtualServices
     .gatewayRules(namespace)
     .filter(({ spec }) => spec.gateways.some((name) => names.has(name)));
-  const tokenKeys = keysFor(policies, fetched);
-  const isSame =
-    before !== undefined &&
-    sameElements(before.gateways, gateways) &&
-    sameElements(before.virtualServices, rules) &&
-    sameElements(before.tokenKeys, tokenKeys);
-  return isSame ? before : Object.freeze({ gateways, virtualServices: rules, tokenKeys });
+  return Object.freeze({ gateways, virtualServices: rules });
 }
 
 /** As VirtualServices call it. */

@@ -2,9 +2,8 @@ import type { EnvoyPatch } from "../../istio-api/specs.ts";
 import type { ConfigSnapshot } from "../config-store.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { Policy, PolicyKind } from "../push-snapshot.ts";
-import { type TokenKeys, tokenKeysName } from "../token-keys.ts";
 
-const OUTBOUND_POLICIES: readonly PolicyKind[] = ["EnvoyFilter", "Telemetry", "ProxyConfig"];
+const OUTBOUND_POLICIES: readonly PolicyKind[] = ["EnvoyFilter", "Telemetry", "ProxyConfig", "WasmPlugin"];
 const INBOUND_POLICIES: readonly PolicyKind[] = [
   ...OUTBOUND_POLICIES,
   "AuthorizationPolicy",
@@ -27,14 +26,6 @@ export function policiesFor(
 /** A router is a server to clients that no other proxy speaks for, so that rules on callers are for it as well. */
 export function policyDirection({ type }: { readonly type: "sidecar" | "router" }): "inbound" | "outbound" {
   return type === "router" ? "inbound" : "outbound";
-}
-
-/** Fetched keys that policies check tokens with; undefined where they are not there. */
-export function keysFor(policies: readonly Policy[], fetched: TokenKeys): readonly (string | undefined)[] {
-  return policies
-    .flatMap((policy) => (policy.kind === "RequestAuthentication" ? policy.spec.jwtRules : []))
-    .flatMap((rule) => tokenKeysName(rule) ?? [])
-    .map((name) => fetched.get(name));
 }
 
 /** Labels by which policies choose workloads. */

@@ -6,7 +6,7 @@ import { labelName } from "../indexes/destination-rule-index.ts";
 import { formatLocality } from "../locality.ts";
 import type { ProxyNode } from "../proxy/proxy-node.ts";
 import type { ScopeTraits } from "../push-snapshot.ts";
-import { isHeadless, type Service } from "../service.ts";
+import { isHeadless } from "../service.ts";
 import type { RegisteredWorkload } from "../service-registry.ts";
 import type { SnapshotParts } from "../snapshot-parts.ts";
 import { gatewayLabels, routerPorts } from "./gateway-content.ts";
@@ -18,6 +18,7 @@ export function scopeTraits(
   targets: readonly ServiceTarget[],
   askedFor: ReadonlySet<string>,
   meets: readonly string[],
+  isNamed: boolean,
 ): ScopeTraits {
   return Object.freeze({
     type: node.type,
@@ -38,6 +39,7 @@ export function scopeTraits(
     listening: node.listening,
     networkView: node.networkView,
     meets,
+    ...(isNamed && { serviceCluster: node.serviceCluster }),
     ...(node.preservesHeaderCase !== undefined && { preservesHeaderCase: node.preservesHeaderCase }),
     ...(node.clientTls && { clientTls: node.clientTls }),
     ...(targets.some(isCalledByAddress) && { ownAddresses: node.addresses }),
@@ -83,12 +85,8 @@ export function clientLabels(
     ...(mesh.zoneAwareLb?.failoverPriority ?? []).map(labelName),
     ...selectorLabels(policiesFor(policyDirection({ type }), configs, mesh.rootNamespace, namespace)),
     ...(type === "router" ? gatewayLabels(configs) : []),
-    ...(parts.services.given.some(isChosenByNode) ? [NODE_LABEL] : []),
+    ...(parts.services.hasChosenByNode ? [NODE_LABEL] : []),
   ]);
-}
-
-function isChosenByNode({ nodeLocal, trafficDistribution }: Service): boolean {
-  return nodeLocal === true || trafficDistribution === "PreferSameNode";
 }
 
 interface RegisteredNode {
