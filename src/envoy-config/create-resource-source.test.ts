@@ -27,6 +27,45 @@ describe("the resource source", () => {
     expect(source.named(first, "RDS", routes)).toBe(source.named(second, "RDS", routes));
   });
 
+  test("clients of other namespaces share the clusters and endpoints that are the same for them", () => {
+    const { source } = recording();
+    const mesh = mesh20();
+    mesh.put(documents(destinationRule("pool", "svc-3", { exportTo: ["."] })));
+    const { snapshot } = mesh.take();
+    const [own, other] = ["default", "elsewhere"].map((namespace) => snapshot.view(testNode({ namespace })));
+    const clusters = names.map((name) => cluster(name));
+    const [first, second] = [own, other].map((view) => source.all(view as ProxyView, "CDS"));
+    for (const name of clusters) expect(first?.get(name) === second?.get(name)).toBe(name !== cluster("svc-3"));
+    const [here, there] = [own, other].map((view) => source.named(view as ProxyView, "EDS", clusters));
+    expect(clusters.filter((name) => here?.get(name) !== there?.get(name))).toEqual([cluster("svc-3")]);
+  });
+
+  test("an object that makes generators fail costs its own resources, and comes back once it is mended", () => {
+    const { source, problems } = recording();
+    const mesh = mesh20();
+    const bad = "svc-3.default.svc.cluster.local";
+    const view = mesh.take().snapshot.view(testNode());
+    const broken = breaking(view, bad);
+    const clusters = names.map((name) => cluster(name));
+    expect(source.all(broken, "CDS").get(cluster("svc-3"))).toBeUndefined();
+    expect(source.all(broken, "CDS").get(cluster("svc-4"))).toBeDefined();
+    expect(source.named(broken, "EDS", clusters).resources.map(({ name }) => name)).toEqual(
+      clusters.filter((name) => name !== cluster("svc-3")),
+    );
+    const hosts = (of: ProxyView) => String(source.named(of, "RDS", ["80"]).get("80")?.any);
+    expect(hosts(broken)).not.toContain(bad);
+    expect(hosts(broken)).toContain("svc-4.default");
+    expect(source.all(broken, "LDS").resources.length).toBeGreaterThan(1);
+    const named = (type: XdsType) => problems.filter((one) => one.type === type).map(({ resource }) => resource);
+    expect(named("CDS")).toContain(bad);
+    expect(named("EDS")).toEqual([cluster("svc-3")]);
+    expect(named("RDS")).toContain(bad);
+    expect(named("LDS")).toEqual([bad]);
+    expect(hosts(view)).toContain(bad);
+    expect(source.all(view, "CDS").get(cluster("svc-3"))).toBeDefined();
+    expect(source.named(view, "EDS", clusters).resources).toHaveLength(clusters.length);
+  });
+
   test("a change of one service makes its own resources again and no others", () => {
     const { source } = recording();
     const mesh = mesh20();
@@ -188,4 +227,28 @@ function everything(source: ResourceSource<ProxyView>, view: ProxyView): Record<
   add("EDS", source.named(view, "EDS", clusters).resources);
   add("RDS", source.named(view, "RDS", ["80", "90", "shared.example:80"]).resources);
   return found;
+}
+
+/** The view of a mesh in which nobody can work with rules and addresses of one host. */
+function breaking(view: ProxyView, host: string): ProxyView {
+  const { outbound } = view;
+  const fail = (): never => {
+    throw new Error("broken");
+  };
+  const broken = new Map(
+    outbound.services.map((one) => [
+      one,
+      one.hostname === host ? Object.defineProperty({ ...one }, "addresses", { enumerable: true, get: fail }) : one,
+    ]),
+  );
+  const through = (services: typeof outbound.services) => services.map((one) => broken.get(one) ?? one);
+  const egress = outbound.egress.map((listener) => ({ ...listener, services: through(listener.services) }));
+  const destinationRule: typeof outbound.destinationRule = (one) =>
+    one.hostname === host ? fail() : outbound.destinationRule(one);
+  const content = { ...outbound.content, egress };
+  const answeredBy = { ...outbound.answeredBy, destinationRules: destinationRule };
+  return {
+    ...view,
+    outbound: { ...outbound, egress, content, services: through(outbound.services), destinationRule, answeredBy },
+  };
 }

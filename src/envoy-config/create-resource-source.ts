@@ -1,24 +1,26 @@
 import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
-import type { InboundScope, OutboundScope, ProxyView } from "../mesh-model/push-snapshot.ts";
+import {
+  createDerivedStore,
+  createStoreCounts,
+  type DerivedStore,
+  type StoreCounts,
+} from "../mesh-model/derive/derived-store.ts";
+import type { ProxyNode } from "../mesh-model/proxy/proxy-node.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import { any } from "../protobuf/wire/discovery.ts";
 import { message, repeatedString } from "../protobuf/wire/message.ts";
 import { createResourceSet, joinSets } from "../xds/resource-set.ts";
-import type { ResourceSet, ResourceSource } from "../xds/resource-source.ts";
+import type { EncodedResource, ResourceSet, ResourceSource } from "../xds/resource-source.ts";
 import { PROXY_CONFIG_TYPE } from "../xds/type-urls.ts";
 import type { XdsType } from "../xds/xds-types.ts";
 import { createRouteEncoder, encodedResource } from "./encoded-resource.ts";
 import { takenName } from "./envoy-filter/patching.ts";
 import { GRPC_GENERATOR, grpcResources } from "./grpc-resources.ts";
-import { inboundResources, inboundTraits } from "./inbound-resources.ts";
-import {
-  type ContentSets,
-  createContentSets,
-  createScopeResources,
-  type MadeSets,
-  type ScopeResources,
-} from "./outbound-resources.ts";
-import { type CacheCounts, createCacheCounts, createScopeCaches } from "./resource-cache.ts";
+import { inboundResources } from "./inbound-resources.ts";
+import { createScopeResources, type Making, scopeProblems } from "./outbound-resources.ts";
+import { createAllScopeStores, isEqualSet, type MadeSet, type ScopeResources, toSet } from "./resource-cache.ts";
 import { createResourceGuard, type ResourceGuard, type ResourceProblem } from "./resource-problems.ts";
+import { VIEW } from "./shared/worlds.ts";
 
 interface ResourceSourceOptions {
   /** Something that cannot be sent and was left out; the rest is sent. */
@@ -32,7 +34,7 @@ export interface CachingSource extends ResourceSource<ProxyView> {
   /** What showed when the resources that the proxy has now were made, whenever that was. */
   problems(view: ProxyView): readonly ResourceProblem[];
   readonly cache: {
-    readonly counts: Readonly<CacheCounts>;
+    readonly counts: Readonly<StoreCounts>;
     /** Everything is generated again on the next request; equal results have the same version as before. */
     clear(): void;
   };
@@ -47,43 +49,51 @@ const ADDRESS_TAKEN = "an outbound listener has this address; give the ingress l
  * clusters, per assignment for endpoints, per virtual host for routes.
  */
 export function createResourceSource({ onProblem, trustBundle }: ResourceSourceOptions): CachingSource {
-  const guard = createResourceGuard(onProblem);
-  let problems = new WeakMap<object, ResourceProblem[]>();
-  /** What shows while resources of `owner` are made stays with it, as they are not made again while it is the same. */
-  const guardOf = (owner: object): ResourceGuard =>
-    createResourceGuard((problem) => {
-      memoize(problems, owner, () => []).push(problem);
-      onProblem(problem);
-    });
-  const encodeRoute = createRouteEncoder();
-  const counts = createCacheCounts();
-  const caches = createScopeCaches(counts);
-  let scopes = new WeakMap<OutboundScope, ScopeResources>();
-  let contentSets = new WeakMap<OutboundScope["content"], ContentSets>();
-  let own = new WeakMap<InboundScope, MadeSets>();
-
-  const scopeOf = ({ outbound }: ProxyView): ScopeResources =>
-    memoize(scopes, outbound, () => {
-      const made = memoize(contentSets, outbound.content, createContentSets);
-      return createScopeResources(outbound, made, caches.of(outbound), encodeRoute, guardOf(outbound.content));
-    });
-  const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
-    const made = memoize(own, view.inbound, () => new Map());
-    return memoize(made, `${type} ${inboundTraits(view)}`, () =>
-      createResourceSet(inboundResources(view, type, guardOf(view.inbound))),
-    );
+  const making: Making = {
+    encodeRoute: createRouteEncoder(),
+    collect: (make) => {
+      const problems: ResourceProblem[] = [];
+      const guard = createResourceGuard((problem) => {
+        problems.push(problem);
+        onProblem(problem);
+      });
+      return { resources: make(guard), problems };
+    },
   };
-
-  let asked = new WeakMap<ProxyView, Map<string, ResourceSet>>();
+  const counts = createStoreCounts();
+  const scopes = createAllScopeStores(counts);
+  const scopeOf = ({ outbound }: ProxyView): ScopeResources => {
+    const stores = scopes.of(outbound);
+    // Proxies of the scope ask one after the other.
+    if (stores.latest?.scope !== outbound) {
+      stores.latest = { scope: outbound, resources: createScopeResources(outbound, stores, making) };
+    }
+    return stores.latest.resources;
+  };
+  let workloads = new WeakMap<ProxyNode, WorkloadStores>();
+  const workloadOf = ({ node }: ProxyView): WorkloadStores => memoize(workloads, node, createWorkloadStores);
+  const ownOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet =>
+    workloadOf(view).own.get(view, type, {
+      make: (reader) => toSet(making.collect((guard) => inboundResources(reader, type, guard))),
+    }).set;
   /** Programs that speak xDS themselves get what they ask for by name, in forms of their own; endpoints are the same for all. */
-  const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet => {
-    const sets = memoize(asked, view, () => new Map<string, ResourceSet>());
-    const key = JSON.stringify([type, ...names]);
-    const known = sets.get(key) ?? createResourceSet(grpcResources(view, type, names, { guard, encodeRoute }));
-    // One list of each type is enough for a client; the number of lists per client is limited.
-    if (sets.size > MAX_LISTS) sets.clear();
-    sets.set(key, known);
-    return known;
+  const grpcOf = (view: ProxyView, type: Exclude<XdsType, "EDS">, names: readonly string[]): ResourceSet =>
+    workloadOf(view).asked.get(view, JSON.stringify([type, ...names]), {
+      make: (reader) => toSet(making.collect((guard) => grpcResources(reader, type, names, { ...making, guard }))),
+    }).set;
+  const joinedOf = (view: ProxyView, type: "CDS" | "LDS"): ResourceSet => {
+    const { joined } = workloadOf(view);
+    const shared = type === "CDS" ? scopeOf(view).clusters() : scopeOf(view).listeners();
+    const own = ownOf(view, type);
+    const known = joined.get(type);
+    if (known?.shared === shared && known.own === own) return known.set;
+    const made = making.collect((guard) => freeResources(type, shared, own, guard));
+    const set = joinSets(
+      shared,
+      made.resources.length === own.resources.length ? own : createResourceSet(made.resources),
+    );
+    joined.set(type, { shared, own, set, problems: made.problems });
+    return set;
   };
 
   let anchors = { pem: "", set: EMPTY };
@@ -94,18 +104,16 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   };
 
   const clear = () => {
-    caches.clear();
-    [scopes, contentSets, own, asked] = [new WeakMap(), new WeakMap(), new WeakMap(), new WeakMap()];
-    problems = new WeakMap();
+    scopes.clear();
+    workloads = new WeakMap();
     anchors = { pem: "", set: EMPTY };
   };
   const source: CachingSource = {
     cache: { counts, clear },
-    problems: ({ outbound, inbound }) => [outbound.content, inbound].flatMap((owner) => problems.get(owner) ?? []),
+    problems: (view) => [...scopeProblems(scopes.of(view.outbound)), ...workloadProblems(workloadOf(view))],
     all(view, type) {
       if (view.node.generator === GRPC_GENERATOR && type !== "EDS") return grpcOf(view, type, []);
-      if (type === "CDS") return joinUnique(type, scopeOf(view).clusters(), ownOf(view, type), guard);
-      if (type === "LDS") return joinUnique(type, scopeOf(view).listeners(), ownOf(view, type), guard);
+      if (type === "CDS" || type === "LDS") return joinedOf(view, type);
       if (type === "PCDS" && trustBundle !== undefined) return proxyConfigOf(trustBundle());
       return type === "NDS" ? scopeOf(view).nameTable() : EMPTY;
     },
@@ -120,20 +128,47 @@ export function createResourceSource({ onProblem, trustBundle }: ResourceSourceO
   return source;
 }
 
+/** What belongs to one proxy, for as long as it is connected and registered as it is. */
+interface WorkloadStores {
+  readonly own: DerivedStore<ProxyView, MadeSet>;
+  /** By type and names. */
+  readonly asked: DerivedStore<ProxyView, MadeSet>;
+  readonly joined: Map<string, MadeSet & { readonly shared: ResourceSet; readonly own: ResourceSet }>;
+}
+
+function createWorkloadStores(): WorkloadStores {
+  return {
+    own: createDerivedStore({ kind: VIEW, isEqual: isEqualSet }),
+    // One list of each type is enough for a client.
+    asked: createDerivedStore({ kind: VIEW, isEqual: isEqualSet, maxEntries: MAX_LISTS }),
+    joined: new Map(),
+  };
+}
+
+function workloadProblems({ own, asked, joined }: WorkloadStores): readonly ResourceProblem[] {
+  const derived = [...own.values(), ...asked.values()].map(({ value }) => value);
+  return [...derived, ...joined.values()].flatMap(({ problems }) => problems);
+}
+
 /**
- * A listener of the workload may ask for the address of an outbound one, where both are really bound, and patches may bring along
- * anything. Clusters of the workload have names of their own.
+ * What of the workload's own can be sent beside what it shares. A listener of it may ask for the address of an outbound one, where both are
+ * really bound, and patches may bring along anything. Clusters of the workload have names of their own.
  */
-function joinUnique(type: "CDS" | "LDS", shared: ResourceSet, own: ResourceSet, guard: ResourceGuard): ResourceSet {
-  const taken = own.resources.filter(
-    ({ name, addedBy }) => (type === "LDS" || addedBy !== undefined) && shared.get(name) !== undefined,
-  );
-  if (taken.length === 0) return joinSets(shared, own);
-  for (const { name, addedBy } of taken) {
-    if (addedBy === undefined) guard.report({ effect: "left-out", type, resource: name, reason: ADDRESS_TAKEN });
-    else guard.report({ effect: "refused-rule", type, resource: name, reason: `${addedBy}: ${takenName(name)}` });
-  }
-  return joinSets(shared, createResourceSet(own.resources.filter((resource) => !taken.includes(resource))));
+function freeResources(
+  type: "CDS" | "LDS",
+  shared: ResourceSet,
+  own: ResourceSet,
+  guard: ResourceGuard,
+): readonly EncodedResource[] {
+  return own.resources.filter(({ name, addedBy }) => {
+    const isTaken = (type === "LDS" || addedBy !== undefined) && shared.get(name) !== undefined;
+    if (isTaken && addedBy === undefined) {
+      guard.report({ effect: "left-out", type, resource: name, reason: ADDRESS_TAKEN });
+    } else if (isTaken) {
+      guard.report({ effect: "refused-rule", type, resource: name, reason: `${addedBy}: ${takenName(name)}` });
+    }
+    return !isTaken;
+  });
 }
 
 interface Known<Key, Value> {

@@ -3,7 +3,6 @@ import { encodeAny } from "../protobuf/envoy/index.ts";
 import { discoveryResponse } from "../protobuf/wire/discovery.ts";
 import { createResourceSet, joinSets } from "../xds/resource-set.ts";
 import { createRouteEncoder, encodedResource, encodeResource } from "./encoded-resource.ts";
-import { createResultCache } from "./resource-cache.ts";
 import { createResourceGuard, onlyUnique, type ResourceProblem } from "./resource-problems.ts";
 
 const cluster = (name: string, connectTimeout = "1s") =>
@@ -66,27 +65,6 @@ describe("the route encoder", () => {
     const after = encode({ name: "80", virtualHosts: hosts.with(1, { name: "host-1", domains: ["other"] }) });
     expect(after.version).not.toBe(before.version);
     expect(encode({ name: "80", virtualHosts: hosts }).version).toBe(before.version);
-  });
-});
-
-describe("the memory of results", () => {
-  test("makes a result again only when an input is another value", () => {
-    const memory = createResultCache<number>();
-    let made = 0;
-    const make = () => ++made;
-    const service = {};
-    expect(memory.memoize("a", [service, 1], make)).toBe(1);
-    expect(memory.memoize("a", [service, 1], make)).toBe(1);
-    expect(memory.memoize("a", [{}, 1], make)).toBe(2);
-    expect(memory.memoize("a", [service, 1, 2], make)).toBe(3);
-    expect(memory.memoize("b", [service, 1], make)).toBe(4);
-  });
-
-  test("forgets what is not to be retained", () => {
-    const memory = createResultCache<object>();
-    const first = memory.memoize("a", [], () => ({}));
-    memory.retain(new Set(["b"]));
-    expect(memory.memoize("a", [], () => ({}))).not.toBe(first);
   });
 });
 

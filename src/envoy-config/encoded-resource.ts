@@ -1,3 +1,4 @@
+import { perValue } from "../mesh-model/derive/derived-store.ts";
 import { encodeAny, encodeMessage } from "../protobuf/envoy/index.ts";
 import type { RouteConfiguration, VirtualHost } from "../protobuf/gen/envoy/config/route/v3.ts";
 import type { MessageTypes } from "../protobuf/gen/envoy-types.ts";
@@ -24,14 +25,7 @@ export function encodedResource(name: string, any: Buffer): EncodedResource {
 
 /** Virtual hosts that stayed the same values are not encoded again: a route configuration may hold thousands of them. */
 export function createRouteEncoder(): (route: RouteConfiguration) => EncodedResource {
-  const encoded = new WeakMap<VirtualHost, Buffer>();
-  const encodeHost = (host: VirtualHost): Buffer => {
-    const known = encoded.get(host);
-    if (known !== undefined) return known;
-    const bytes = encodeMessage("envoy.config.route.v3.VirtualHost", host);
-    encoded.set(host, bytes);
-    return bytes;
-  };
+  const encodeHost = perValue((host: VirtualHost) => encodeMessage("envoy.config.route.v3.VirtualHost", host));
   return ({ virtualHosts = [], ...rest }) => {
     const out = new MessageBuffer();
     out.tag(1, WIRE_BYTES);

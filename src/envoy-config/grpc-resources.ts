@@ -2,6 +2,7 @@ import type { OutboundScope, ProxyView } from "../mesh-model/push-snapshot.ts";
 import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
 import type { XdsType } from "../xds/xds-types.ts";
+import type { FailedPolicy } from "./authz/failed-policies.ts";
 import { encodeResource } from "./encoded-resource.ts";
 import { generateGrpcClusters } from "./grpc/clusters.ts";
 import { generateGrpcListeners } from "./grpc/listeners.ts";
@@ -25,9 +26,11 @@ export function grpcResources(
   names: readonly string[],
   { guard, encodeRoute }: GrpcEncoding,
 ): readonly EncodedResource[] {
+  const onFailed = (resource: string, policy: FailedPolicy) =>
+    guard.report({ effect: "refused-rule", type, resource, ...policy });
   switch (type) {
     case "LDS":
-      return guard.each("LDS", generateGrpcListeners(view, names), nameOf, (listener) =>
+      return guard.each("LDS", generateGrpcListeners(view, names, onFailed), nameOf, (listener) =>
         encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
       );
     case "CDS":

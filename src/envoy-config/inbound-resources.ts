@@ -1,8 +1,6 @@
 import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
-import { inboundLogs, logServersKey } from "./access-log/telemetry.ts";
 import { buildAccessPolicies } from "./authz/access-policies.ts";
-import { authorizersKey } from "./authz/ext-authz.ts";
 import { generateInboundClusters } from "./clusters/generate-clusters.ts";
 import { encodeResource } from "./encoded-resource.ts";
 import { patchInboundClusters, workloadPatching } from "./envoy-filter/patch-clusters.ts";
@@ -10,6 +8,7 @@ import { patchListeners } from "./envoy-filter/patch-listeners.ts";
 import { addedBy, type Patching } from "./envoy-filter/patching.ts";
 import { generateInboundListeners } from "./listeners/inbound.ts";
 import type { ResourceGuard } from "./resource-problems.ts";
+import { inboundReporting } from "./telemetry/reporting.ts";
 
 /** What a proxy needs for its own workload. */
 export function inboundResources(
@@ -21,7 +20,7 @@ export function inboundResources(
   const refuse = (resource: string, reason: string) => guard.report({ effect: "refused-rule", type, resource, reason });
   const patching = workloadPatching(view, refuse);
   if (type === "CDS") {
-    const made = generateInboundClusters(view);
+    const made = generateInboundClusters(view, guard.attempts(type));
     const clusters = patching === undefined ? made : patchInboundClusters(patching, view, made);
     const encoded = guard.each(type, clusters, nameOf, (cluster) =>
       encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
@@ -29,9 +28,11 @@ export function inboundResources(
     return markAdded(encoded, made, patching?.inbound, "CLUSTER");
   }
   const policies = buildAccessPolicies(view);
-  const { listeners, conflicts } = generateInboundListeners(view, policies);
+  const { listeners, conflicts } = generateInboundListeners(view, policies, guard.attempts(type));
   guard.conflicts(conflicts);
-  for (const reason of [...policies.problems, ...inboundLogs(view).problems]) refuse("virtualInbound", reason);
+  for (const reason of [...policies.problems, ...inboundReporting(view).problems]) refuse("virtualInbound", reason);
+  for (const failed of policies.failed)
+    guard.report({ effect: "refused-rule", type, resource: "virtualInbound", ...failed });
   const patched = patching === undefined ? listeners : patchListeners(patching.inbound, listeners);
   const encoded = guard.each(type, patched, nameOf, (listener) =>
     encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
@@ -52,21 +53,4 @@ function markAdded(
     const label = names.has(resource.name) ? undefined : addedBy(patching, applyTo, resource.name);
     return label === undefined ? resource : { ...resource, addedBy: label };
   });
-}
-
-/** What inbound generators read of a view besides its inbound scope. */
-export function inboundTraits(view: ProxyView): string {
-  const { addresses, ipv4, ipv6, interception, unprivileged, listening, preservesHeaderCase, serverTls } = view.node;
-  const others = [view.outbound.traits.meets, logServersKey(view), authorizersKey(view)];
-  return JSON.stringify([
-    addresses,
-    ipv4,
-    ipv6,
-    interception,
-    unprivileged,
-    listening,
-    preservesHeaderCase,
-    serverTls,
-    ...others,
-  ]);
 }

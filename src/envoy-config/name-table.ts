@@ -1,4 +1,5 @@
 import type { Endpoint } from "../mesh-model/endpoint.ts";
+import { isSameNetwork } from "../mesh-model/networks.ts";
 import type { OutboundScope, ScopeTraits } from "../mesh-model/push-snapshot.ts";
 import { isHeadless, type Service } from "../mesh-model/service.ts";
 import { isIP } from "../net/ip.ts";
@@ -71,8 +72,7 @@ function isUsable({ health }: Endpoint, { publishNotReady = false }: Service): b
 
 /** Addresses of another network, or of another cluster's pods, mean nothing here. */
 function isReachable({ network, clusterId }: Endpoint, { provider }: Service, traits: ScopeTraits): boolean {
-  const isSameNetwork = network === traits.network || network === "" || traits.network === "";
-  return isSameNetwork && (provider !== "Kubernetes" || clusterId === traits.clusterId);
+  return isSameNetwork(network, traits.network) && (provider !== "Kubernetes" || clusterId === traits.clusterId);
 }
 
 interface PodName {

@@ -1,16 +1,16 @@
+import { createDerivedStore } from "../mesh-model/derive/derived-store.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
 import type { Service } from "../mesh-model/service.ts";
 import type { Cluster } from "../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
 import { any } from "../protobuf/wire/discovery.ts";
 import { encodeNameTable } from "../xds/name-table.ts";
-import { createResourceSet } from "../xds/resource-set.ts";
 import type { EncodedResource, ResourceSet } from "../xds/resource-source.ts";
 import { NAME_TABLE_TYPE } from "../xds/type-urls.ts";
-import { outboundLogs } from "./access-log/telemetry.ts";
-import { clusterInputs, clusterProblems, clustersOfService } from "./clusters/generate-clusters.ts";
+import type { FailedPolicy } from "./authz/failed-policies.ts";
+import { clusterProblems, clustersOfService } from "./clusters/generate-clusters.ts";
 import { encodedResource, encodeResource } from "./encoded-resource.ts";
-import { endpointInputs, generateEndpoints } from "./endpoints/load-assignment.ts";
+import { generateEndpoints, isKnownAssignment } from "./endpoints/load-assignment.ts";
 import { addedClusters, patchClusters } from "./envoy-filter/patch-clusters.ts";
 import { patchListeners } from "./envoy-filter/patch-listeners.ts";
 import { patchRoute } from "./envoy-filter/patch-routes.ts";
@@ -21,192 +21,225 @@ import { generateGatewayRoute } from "./gateway/gateway-routes.ts";
 import type { GeneratedListeners } from "./listeners/listener-conflict.ts";
 import { generateOutboundListeners } from "./listeners/outbound.ts";
 import { generateNameTable } from "./name-table.ts";
-import type { ScopeCache } from "./resource-cache.ts";
-import { onlyUnique, type ResourceGuard } from "./resource-problems.ts";
+import {
+  isEqualSet,
+  type MadeResources,
+  type MadeSet,
+  type ScopeResources,
+  type ScopeStores,
+  toSet,
+} from "./resource-cache.ts";
+import { onlyUnique, type ResourceGuard, type ResourceProblem } from "./resource-problems.ts";
 import { generateRoute } from "./routes/generate-route.ts";
+import type { Attempt } from "./shared/attempt.ts";
+import { SCOPE } from "./shared/worlds.ts";
+import { outboundReporting } from "./telemetry/reporting.ts";
+import { pluginConfig, pullSecretOf } from "./wasm/plugin-config.ts";
+import { resourceName, scopePlugins, type WasmPlugin } from "./wasm/wasm-plugins.ts";
 
-/** What proxies of one scope share. */
-export interface ScopeResources {
-  clusters(): ResourceSet;
-  listeners(): ResourceSet;
-  nameTable(): ResourceSet;
-  named(type: "EDS" | "RDS", names: readonly string[]): ResourceSet;
-  /** Settings of extensions that patches bring along; names that none brings are left out. */
-  extensions(names: readonly string[]): ResourceSet;
+/** How resources are made. */
+export interface Making {
+  readonly encodeRoute: (route: RouteConfiguration) => EncodedResource;
+  /** Runs what makes resources, and takes down what shows. */
+  collect(make: (guard: ResourceGuard) => readonly EncodedResource[]): MadeResources;
 }
 
-/** Sets by type and name, memoized. */
-export type MadeSets = Map<string, ResourceSet>;
-
-/** Sets by the list of names that was asked for, which its clients hold: an unused list is collected. */
-type SetsOfLists = WeakMap<readonly string[], ResourceSet>;
-
-/** What stays for as long as the scope's content is the same value: all but endpoints follow from it. */
-export interface ContentSets {
-  readonly made: MadeSets;
-  readonly routes: SetsOfLists;
-  readonly extensions: SetsOfLists;
-}
-
-export const createContentSets = (): ContentSets => ({
-  made: new Map(),
-  routes: new WeakMap(),
-  extensions: new WeakMap(),
-});
-
-/** Clients may ask for any name, so that the number of cached routes is limited. */
-const MAX_ROUTES = 4000;
-
-export function createScopeResources(
-  scope: OutboundScope,
-  content: ContentSets,
-  cache: ScopeCache,
-  encodeRoute: (route: RouteConfiguration) => EncodedResource,
-  guard: ResourceGuard,
-): ScopeResources {
-  const endpointSets: SetsOfLists = new WeakMap();
-  const counted = (known: ResourceSet | undefined, make: () => readonly EncodedResource[]): ResourceSet => {
-    if (known === undefined) cache.counts.misses += 1;
-    else cache.counts.hits += 1;
-    return known ?? createResourceSet(make());
-  };
-  const memoized = (key: string, make: () => readonly EncodedResource[]): ResourceSet => {
-    const set = counted(content.made.get(key), make);
-    content.made.set(key, set);
-    return set;
-  };
+/**
+ * The resources of a scope in one snapshot. Each is derived from the scope with a reader of its own: a function below that makes something
+ * knows nothing but its reader and its arguments.
+ */
+export function createScopeResources(scope: OutboundScope, stores: ScopeStores, making: Making): ScopeResources {
+  const setOf = (type: string, make: (reader: OutboundScope) => MadeResources): ResourceSet =>
+    stores.sets.get(scope, type, { make: (reader) => toSet(make(reader)) }).set;
   // Proxies alike ask for the same names, by one list that the server shares.
-  const ofList = (sets: SetsOfLists, names: readonly string[], make: () => readonly EncodedResource[]) => {
-    const set = counted(sets.get(names), make);
-    sets.set(names, set);
-    return set;
-  };
-  const patches = scopePatches(scope);
-  const patchingOf = (type: "CDS" | "LDS" | "RDS") => patches && outboundPatching(scope, patches, type, guard);
-  const route = (name: string): ResourceSet => {
-    const set = memoized(`route ${name}`, () => {
-      const patching = patchingOf("RDS");
-      return guard.each("RDS", [name], String, () => {
-        const made = scope.gateways === undefined ? generateRoute(scope, name) : generateGatewayRoute(scope, name);
-        return encodeRoute(patching === undefined ? made : patchRoute(patching, made));
-      });
-    });
-    if (content.made.size > MAX_ROUTES) evictOldestRoute(content.made);
-    return set;
+  const ofList = (type: string, names: readonly string[], make: (reader: OutboundScope) => MadeResources) => {
+    const store =
+      stores.lists.get(names) ??
+      createDerivedStore<OutboundScope, MadeSet>({ kind: SCOPE, counts: stores.counts, isEqual: isEqualSet });
+    stores.lists.set(names, store);
+    return store.get(scope, type, { make: (reader) => toSet(make(reader)) }).set;
   };
   return {
-    clusters: () => memoized("CDS", () => outboundClusters(scope, cache, guard, patchingOf("CDS"))),
-    listeners: () =>
-      memoized("LDS", () => {
-        for (const { label, reason } of patches?.bad ?? []) {
-          guard.report({ effect: "refused-rule", type: "LDS", resource: label, reason });
-        }
-        return outboundListeners(scope, guard, patchingOf("LDS"));
-      }),
-    nameTable: () => memoized("NDS", () => [nameTable(scope)]),
-    extensions: (names) => ofList(content.extensions, names, () => extensions(patches, names)),
+    clusters: () => setOf("CDS", (reader) => outboundClusters(reader, stores, making)),
+    listeners: () => setOf("LDS", (reader) => outboundListeners(reader, stores, making)),
+    nameTable: () => setOf("NDS", (reader) => ({ resources: [nameTable(reader)], problems: [] })),
+    extensions: (names) =>
+      ofList("ECDS", names, (reader) => ({
+        resources: extensions(patchesOf(reader, stores), scopePlugins(reader).all, names),
+        problems: [],
+      })),
     named: (type, names) =>
-      type === "RDS"
-        ? ofList(content.routes, names, () => names.flatMap((name) => route(name).resources))
-        : ofList(endpointSets, names, () => names.flatMap((name) => endpoints(scope, name, cache, guard))),
+      ofList(type, names, (reader) => {
+        const made = type === "RDS" ? routeNamed : endpointsNamed;
+        return joined(names.map((name) => made(reader, name, stores, making)));
+      }),
   };
 }
 
-function evictOldestRoute(sets: MadeSets): void {
-  for (const key of sets.keys()) {
-    if (key.startsWith("route ")) return void sets.delete(key);
-  }
+function joined(made: readonly MadeResources[]): MadeResources {
+  return {
+    resources: made.flatMap(({ resources }) => resources),
+    problems: made.flatMap(({ problems }) => problems),
+  };
 }
 
-function outboundPatching(
-  { traits }: OutboundScope,
-  patches: PatchSet,
+/** What EnvoyFilter objects say about proxies of the scope. */
+function patchesOf(reader: OutboundScope, { patches }: ScopeStores): PatchSet | undefined {
+  return patches.get(reader, "", { make: scopePatches });
+}
+
+function patchingOf(
+  reader: OutboundScope,
+  patches: PatchSet | undefined,
   type: "CDS" | "LDS" | "RDS",
   guard: ResourceGuard,
-): Patching {
-  const context = traits.type === "sidecar" ? "SIDECAR_OUTBOUND" : "GATEWAY";
+): Patching | undefined {
+  if (patches === undefined) return undefined;
+  const context = reader.traits.type === "sidecar" ? "SIDECAR_OUTBOUND" : "GATEWAY";
   return createPatching(patches, context, (resource, reason) =>
     guard.report({ effect: "refused-rule", type, resource, reason }),
   );
 }
 
-function outboundClusters(
-  scope: OutboundScope,
-  cache: ScopeCache,
-  guard: ResourceGuard,
-  patching: Patching | undefined,
-): readonly EncodedResource[] {
-  const encode = (clusters: readonly Cluster[]) =>
-    guard.each("CDS", clusters, nameOf, (cluster) =>
-      encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster),
+function encodeClusters(guard: ResourceGuard, clusters: readonly Cluster[], of?: Service): readonly EncodedResource[] {
+  const encode = (cluster: Cluster) => encodeResource("envoy.config.cluster.v3.Cluster", nameOf(cluster), cluster);
+  return guard.each("CDS", clusters, nameOf, encode, of);
+}
+
+function outboundClusters(reader: OutboundScope, stores: ScopeStores, making: Making): MadeResources {
+  const { services } = reader;
+  const patches = patchesOf(reader, stores);
+  const ofServices = joined(
+    services.map((service) =>
+      stores.clusters.get(reader, service.key, {
+        args: [service, patches],
+        make: (own) => serviceResources(own, service, patches, making),
+      }),
+    ),
+  );
+  const all = making.collect((guard) => {
+    const patching = patchingOf(reader, patches, "CDS", guard);
+    const added = patching && addedClusters(patching, new Set(ofServices.resources.map(({ name }) => name)));
+    const clusters =
+      added === undefined ? ofServices.resources : [...ofServices.resources, ...encodeClusters(guard, added)];
+    return onlyUnique(clusters, ({ name }) =>
+      guard.report({
+        effect: "left-out",
+        type: "CDS",
+        resource: name,
+        reason: "the name is used twice",
+        isRepeated: true,
+      }),
     );
-  const inputsOf = (service: Service) =>
-    patching === undefined
-      ? clusterInputs(scope, service)
-      : [...clusterInputs(scope, service), ...patching.of("CLUSTER")];
-  const ofServices = scope.services.flatMap((service) =>
-    cache.clusters.memoize(service.key, inputsOf(service), () => {
-      for (const reason of clusterProblems(scope, service)) {
-        guard.report({ effect: "refused-rule", type: "CDS", resource: service.hostname, reason });
-      }
-      const made = clustersOfService(scope, service);
-      return encode(patching === undefined ? made : patchClusters(patching, made));
-    }),
-  );
-  const added = patching && addedClusters(patching, new Set(ofServices.map(({ name }) => name)));
-  const clusters = added === undefined ? ofServices : [...ofServices, ...encode(added)];
-  cache.clusters.retain(new Set(scope.services.map((service) => service.key)));
-  cache.endpoints.retain(new Set(clusters.map((cluster) => cluster.name)));
-  return onlyUnique(clusters, ({ name }) =>
-    guard.report({
-      effect: "left-out",
-      type: "CDS",
-      resource: name,
-      reason: "the name is used twice",
-      isRepeated: true,
-    }),
-  );
+  });
+  stores.clusters.retain(new Set(services.map((service) => service.key)));
+  stores.endpoints.retain(new Set(all.resources.map((cluster) => cluster.name)));
+  return { resources: all.resources, problems: [...ofServices.problems, ...all.problems] };
 }
 
-function outboundListeners(
-  scope: OutboundScope,
-  guard: ResourceGuard,
-  patching: Patching | undefined,
-): readonly EncodedResource[] {
-  const refuse = (resource: string, reasons: readonly string[]) => {
-    for (const reason of reasons) guard.report({ effect: "refused-rule", type: "LDS", resource, reason });
-  };
-  const { listeners, conflicts, problems } = listenersOf(scope);
-  guard.conflicts(conflicts);
-  refuse(scope.gateways === undefined ? "virtualOutbound" : "gateway", problems);
-  const patched = patching === undefined ? listeners : patchListeners(patching, listeners);
-  return guard.each("LDS", patched, nameOf, (listener) =>
-    encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
-  );
-}
-
-function listenersOf(scope: OutboundScope): GeneratedListeners & { readonly problems: readonly string[] } {
-  if (scope.gateways !== undefined) return { ...generateGatewayListeners(scope), conflicts: [] };
-  return { ...generateOutboundListeners(scope), problems: outboundLogs(scope).problems };
-}
-
-function extensions(patches: PatchSet | undefined, names: readonly string[]): readonly EncodedResource[] {
-  const added = (patches?.of("EXTENSION_CONFIG") ?? []).filter(({ operation }) => operation === "ADD");
-  const configs = new Map(added.map(({ value }) => [nameOf(value), value]));
-  return names.flatMap((name) => {
-    const config = configs.get(name);
-    return config === undefined ? [] : [encodeResource("envoy.config.core.v3.TypedExtensionConfig", name, config)];
+function serviceResources(
+  reader: OutboundScope,
+  service: Service,
+  patches: PatchSet | undefined,
+  making: Making,
+): MadeResources {
+  return making.collect((guard) => {
+    const made =
+      guard.attempt(
+        "CDS",
+        service.hostname,
+        () => {
+          for (const reason of clusterProblems(reader, service)) {
+            guard.report({ effect: "refused-rule", type: "CDS", resource: service.hostname, reason });
+          }
+          return clustersOfService(reader, service);
+        },
+        service,
+      ) ?? [];
+    const patching = patchingOf(reader, patches, "CDS", guard);
+    return encodeClusters(guard, patching === undefined ? made : patchClusters(patching, made), service);
   });
 }
 
-function endpoints(scope: OutboundScope, name: string, cache: ScopeCache, guard: ResourceGuard) {
-  const make = () =>
-    guard.each("EDS", [name], String, () =>
-      encodeResource("envoy.config.endpoint.v3.ClusterLoadAssignment", name, generateEndpoints(scope, name)),
+function outboundListeners(reader: OutboundScope, stores: ScopeStores, making: Making): MadeResources {
+  return making.collect((guard) => {
+    const refuse = (resource: string, reasons: readonly string[]) => {
+      for (const reason of reasons) guard.report({ effect: "refused-rule", type: "LDS", resource, reason });
+    };
+    for (const { label, reason } of patchesOf(reader, stores)?.bad ?? []) refuse(label, [reason]);
+    const { listeners, conflicts, problems, failed } = listenersOf(reader, guard.attempts("LDS"));
+    guard.conflicts(conflicts);
+    const resource = reader.gateways === undefined ? "virtualOutbound" : "gateway";
+    refuse(resource, problems);
+    for (const policy of failed) guard.report({ effect: "refused-rule", type: "LDS", resource, ...policy });
+    const patching = patchingOf(reader, patchesOf(reader, stores), "LDS", guard);
+    const patched = patching === undefined ? listeners : patchListeners(patching, listeners);
+    return guard.each("LDS", patched, nameOf, (listener) =>
+      encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
     );
-  const inputs = endpointInputs(scope, name);
-  // Names of nothing are as many as clients like.
-  return inputs.length === 0 ? make() : cache.endpoints.memoize(name, inputs, make);
+  });
+}
+
+function listenersOf(
+  scope: OutboundScope,
+  attempt: Attempt,
+): GeneratedListeners & { readonly problems: readonly string[]; readonly failed: readonly FailedPolicy[] } {
+  if (scope.gateways !== undefined) return { ...generateGatewayListeners(scope, attempt), conflicts: [] };
+  return { ...generateOutboundListeners(scope, attempt), problems: outboundReporting(scope).problems, failed: [] };
+}
+
+function routeNamed(from: OutboundScope, name: string, stores: ScopeStores, making: Making): MadeResources {
+  return stores.routes.get(from, name, {
+    make: (reader) =>
+      making.collect((guard) => {
+        const patching = patchingOf(reader, patchesOf(reader, stores), "RDS", guard);
+        return guard.each("RDS", [name], String, () => {
+          const made =
+            reader.gateways === undefined
+              ? generateRoute(reader, name, guard.attempts("RDS"))
+              : generateGatewayRoute(reader, name, guard.attempts("RDS"));
+          return making.encodeRoute(patching === undefined ? made : patchRoute(patching, made));
+        });
+      }),
+  });
+}
+
+function endpointsNamed(from: OutboundScope, name: string, stores: ScopeStores, making: Making): MadeResources {
+  return stores.endpoints.get(from, name, {
+    make: (reader) => ({
+      ...making.collect((guard) =>
+        guard.each("EDS", [name], String, () =>
+          encodeResource("envoy.config.endpoint.v3.ClusterLoadAssignment", name, generateEndpoints(reader, name)),
+        ),
+      ),
+      // Names of nothing are as many as clients like.
+      isKnown: isKnownAssignment(reader, name),
+    }),
+  });
+}
+
+function extensions(
+  patches: PatchSet | undefined,
+  plugins: readonly WasmPlugin[],
+  names: readonly string[],
+): readonly EncodedResource[] {
+  const added = (patches?.of("EXTENSION_CONFIG") ?? []).filter(({ operation }) => operation === "ADD");
+  const configs = new Map(added.map(({ value }) => [nameOf(value), value]));
+  const byName = new Map(plugins.map((plugin) => [resourceName(plugin), plugin]));
+  return names.flatMap((name) => {
+    const config = configs.get(name);
+    if (config !== undefined) return [encodeResource("envoy.config.core.v3.TypedExtensionConfig", name, config)];
+    const plugin = byName.get(name);
+    return plugin === undefined ? [] : [encodePlugin(plugin)];
+  });
+}
+
+/** Without the Secret that its module is fetched with: what is shared by proxies holds none. */
+function encodePlugin(plugin: WasmPlugin): EncodedResource {
+  const encode = (secret?: string) =>
+    encodeResource("envoy.config.core.v3.TypedExtensionConfig", resourceName(plugin), pluginConfig(plugin, secret));
+  const key = pullSecretOf(plugin);
+  return key === undefined ? encode() : { ...encode(), pullSecret: { key, complete: encode } };
 }
 
 function nameTable(scope: OutboundScope): EncodedResource {
@@ -214,6 +247,11 @@ function nameTable(scope: OutboundScope): EncodedResource {
     "",
     any.encode({ typeUrl: NAME_TABLE_TYPE, value: encodeNameTable(generateNameTable(scope)) }),
   );
+}
+
+/** What showed when the scope's resources were made, as far as they are still there. */
+export function scopeProblems({ sets, routes, endpoints }: ScopeStores): readonly ResourceProblem[] {
+  return [sets, routes, endpoints].flatMap((store) => [...store.values()].flatMap(({ value }) => value.problems));
 }
 
 function nameOf({ name = "" }: { readonly name?: string | undefined }): string {

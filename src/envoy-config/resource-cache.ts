@@ -1,91 +1,100 @@
+import {
+  createDerivedStore,
+  createSharedValues,
+  type DerivedStore,
+  type SharedValues,
+  type StoreCounts,
+} from "../mesh-model/derive/derived-store.ts";
 import type { OutboundScope } from "../mesh-model/push-snapshot.ts";
-import type { EncodedResource } from "../xds/resource-source.ts";
+import { createResourceSet } from "../xds/resource-set.ts";
+import type { EncodedResource, ResourceSet } from "../xds/resource-source.ts";
+import type { PatchSet } from "./envoy-filter/patches.ts";
+import type { ResourceProblem } from "./resource-problems.ts";
+import { ANY_SCOPE, SCOPE } from "./shared/worlds.ts";
 
-/** Results by name, each good while its inputs are the same values. */
-interface ResultCache<Result> {
-  memoize(name: string, inputs: readonly unknown[], make: () => Result): Result;
-  /** Evicts names that `keep` does not have. */
-  retain(keep: ReadonlySet<string>): void;
+/** Resources and what showed when they were made. */
+export interface MadeResources {
+  readonly resources: readonly EncodedResource[];
+  readonly problems: readonly ResourceProblem[];
 }
 
-/** Hits, misses and size, for metrics. */
-export interface CacheCounts {
-  hits: number;
-  misses: number;
-  /** Results that were forgotten. */
-  evictions: number;
-  size: number;
+/** The same as a set that clients can be sent. */
+export interface MadeSet {
+  readonly set: ResourceSet;
+  readonly problems: readonly ResourceProblem[];
 }
 
-const MAX_ENTRIES = 60_000;
-
-export function createCacheCounts(): CacheCounts {
-  return { hits: 0, misses: 0, evictions: 0, size: 0 };
+export function toSet({ resources, problems }: MadeResources): MadeSet {
+  return { set: createResourceSet(resources), problems };
 }
 
-/** Beyond `maxEntries` the oldest are forgotten: clients may ask for any number of subsets that do not exist. */
-export function createResultCache<Result>(
-  counts: CacheCounts = createCacheCounts(),
-  maxEntries = MAX_ENTRIES,
-): ResultCache<Result> {
-  const entries = new Map<string, { readonly inputs: readonly unknown[]; readonly result: Result }>();
-  const evict = (name: string) => {
-    entries.delete(name);
-    counts.size -= 1;
-    counts.evictions += 1;
-  };
-  return {
-    memoize(name, inputs, make) {
-      const known = entries.get(name);
-      if (known !== undefined && sameValues(known.inputs, inputs)) {
-        counts.hits += 1;
-        return known.result;
-      }
-      counts.misses += 1;
-      const result = make();
-      if (known === undefined) counts.size += 1;
-      entries.set(name, { inputs, result });
-      const [oldest] = entries.keys();
-      if (entries.size > maxEntries && oldest !== undefined) evict(oldest);
-      return result;
-    },
-    retain(keep) {
-      for (const name of entries.keys()) if (!keep.has(name)) evict(name);
-    },
-  };
+/** A set of the same resources: nothing has to be sent. */
+export function isEqualSet(before: MadeSet, after: MadeSet): boolean {
+  return before.set.version === after.set.version && before.problems.length + after.problems.length === 0;
 }
 
-function sameValues(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((value, index) => Object.is(value, b[index]));
+type Store<Value> = DerivedStore<OutboundScope, Value>;
+
+/** Of a name of which something is known, or nothing. */
+export type MadeEndpoints = MadeResources & { readonly isKnown: boolean };
+
+/** What scopes have in common: most clusters and endpoints are the same for most proxies. */
+interface SharedResources {
+  readonly clusters: SharedValues<MadeResources>;
+  readonly endpoints: SharedValues<MadeEndpoints>;
 }
 
-/** What outlives a snapshot: results that stay good while their inputs stay the same. */
-export interface ScopeCache {
-  readonly clusters: ResultCache<readonly EncodedResource[]>;
-  readonly endpoints: ResultCache<readonly EncodedResource[]>;
-  readonly counts: CacheCounts;
+/** What was derived from a scope. It outlives snapshots: what gets the same answers from the next one stays. */
+export interface ScopeStores {
+  /** Sets by type. */
+  readonly sets: Store<MadeSet>;
+  /** By the key of the service. */
+  readonly clusters: Store<MadeResources>;
+  /** By name. */
+  readonly endpoints: Store<MadeEndpoints>;
+  readonly routes: Store<MadeResources>;
+  readonly patches: Store<PatchSet | undefined>;
+  /** Sets by the list of names that was asked for, which its clients hold: an unused list is collected. */
+  readonly lists: WeakMap<readonly string[], Store<MadeSet>>;
+  readonly counts: StoreCounts;
+  /** Of the snapshot that was asked about last. */
+  latest?: { readonly scope: OutboundScope; readonly resources: ScopeResources };
 }
 
-interface ScopeCaches {
-  of(scope: OutboundScope): ScopeCache;
+/** What proxies of one scope share. */
+export interface ScopeResources {
+  clusters(): ResourceSet;
+  listeners(): ResourceSet;
+  nameTable(): ResourceSet;
+  named(type: "EDS" | "RDS", names: readonly string[]): ResourceSet;
+  /** Settings of extensions that patches and plugins bring along; names that none brings are left out. */
+  extensions(names: readonly string[]): ResourceSet;
+}
+
+export interface AllScopeStores {
+  of(scope: OutboundScope): ScopeStores;
   clear(): void;
 }
 
 /** A scope that no proxy asked about during so many snapshots is evicted. */
 const MAX_IDLE_SNAPSHOTS = 4;
+/** Clients may ask for any name: of subsets that do not exist, and of routes. */
+const MAX_ENDPOINTS = 60_000;
+const MAX_ROUTES = 4000;
 const NOTHING: ReadonlySet<string> = new Set();
 
-export function createScopeCaches(counts: CacheCounts): ScopeCaches {
-  const known = new Map<string, { readonly cache: ScopeCache; seen: number }>();
+export function createAllScopeStores(counts: StoreCounts): AllScopeStores {
+  const known = new Map<string, { readonly stores: ScopeStores; seen: number }>();
+  const shared: SharedResources = { clusters: createSharedValues(), endpoints: createSharedValues() };
   let version = "";
   let generation = 0;
-  const evict = (key: string, { clusters, endpoints }: ScopeCache) => {
+  const evict = (key: string, { clusters, endpoints }: ScopeStores) => {
     known.delete(key);
     clusters.retain(NOTHING);
     endpoints.retain(NOTHING);
   };
   const evictIdle = () => {
-    for (const [key, { cache, seen }] of known) if (generation - seen > MAX_IDLE_SNAPSHOTS) evict(key, cache);
+    for (const [key, { stores, seen }] of known) if (generation - seen > MAX_IDLE_SNAPSHOTS) evict(key, stores);
   };
   return {
     of(scope) {
@@ -93,18 +102,56 @@ export function createScopeCaches(counts: CacheCounts): ScopeCaches {
         version = scope.snapshot.version;
         generation += 1;
         evictIdle();
+        // A scope that nobody asks about holds no old snapshot.
+        for (const { stores } of known.values()) delete stores.latest;
       }
-      const entry = known.get(scope.key) ?? { cache: createScopeCache(counts), seen: generation };
+      const entry = known.get(scope.key) ?? { stores: createScopeStores(counts, shared), seen: generation };
       entry.seen = generation;
       known.set(scope.key, entry);
-      return entry.cache;
+      return entry.stores;
     },
     clear() {
-      for (const [key, { cache }] of known) evict(key, cache);
+      for (const [key, { stores }] of known) evict(key, stores);
     },
   };
 }
 
-function createScopeCache(counts: CacheCounts): ScopeCache {
-  return { clusters: createResultCache(counts), endpoints: createResultCache(counts), counts };
+/** The sizes of the two large ones are counted. */
+function createScopeStores(counts: StoreCounts, shared: SharedResources): ScopeStores {
+  const uncounted = uncountedSize(counts);
+  return {
+    sets: createDerivedStore({ kind: SCOPE, counts: uncounted, isEqual: isEqualSet }),
+    clusters: createDerivedStore({ kind: ANY_SCOPE, counts, maxEntries: MAX_ENDPOINTS, shared: shared.clusters }),
+    endpoints: createDerivedStore({
+      kind: ANY_SCOPE,
+      counts,
+      maxEntries: MAX_ENDPOINTS,
+      shared: shared.endpoints,
+      isKept: ({ isKnown }) => isKnown,
+    }),
+    routes: createDerivedStore({ kind: SCOPE, counts: uncounted, maxEntries: MAX_ROUTES }),
+    patches: createDerivedStore({ kind: SCOPE }),
+    lists: new WeakMap(),
+    counts: uncounted,
+  };
+}
+
+/** Hits and misses go to the given counts, the rest is not counted. */
+export function uncountedSize(counts: StoreCounts): StoreCounts {
+  return {
+    get hits() {
+      return counts.hits;
+    },
+    set hits(hits) {
+      counts.hits = hits;
+    },
+    get misses() {
+      return counts.misses;
+    },
+    set misses(misses) {
+      counts.misses = misses;
+    },
+    evictions: 0,
+    size: 0,
+  };
 }

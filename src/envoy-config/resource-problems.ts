@@ -1,6 +1,8 @@
+import type { ObjectName, Service } from "../mesh-model/service.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
 import type { XdsType } from "../xds/xds-types.ts";
 import type { ConflictKind, ListenerConflict } from "./listeners/listener-conflict.ts";
+import { type Attempt, describeFailure } from "./shared/attempt.ts";
 
 export interface ResourceProblem {
   /**
@@ -15,6 +17,8 @@ export interface ResourceProblem {
   readonly type: XdsType;
   readonly resource: string;
   readonly reason: string;
+  /** That something could not be made of. */
+  readonly object?: ObjectName;
 }
 
 /** Runs what makes resources; one that cannot be made is reported and left out, so that it never blocks the others. */
@@ -24,13 +28,28 @@ export interface ResourceGuard {
     items: readonly Item[],
     nameOf: (item: Item) => string,
     encode: (item: Item) => EncodedResource,
+    of?: Service | ObjectName,
   ): readonly EncodedResource[];
+  /** The result; undefined where it cannot be had, which is reported. */
+  attempt<Made>(type: XdsType, resource: string, make: () => Made, of?: Service | ObjectName): Made | undefined;
+  /** The same for parts of resources of the type. */
+  attempts(type: XdsType): Attempt;
   report(problem: ResourceProblem): void;
   conflicts(conflicts: readonly ListenerConflict[]): void;
 }
 
 export function createResourceGuard(onProblem: (problem: ResourceProblem) => void): ResourceGuard {
+  const attempt: ResourceGuard["attempt"] = (type, resource, make, of) => {
+    try {
+      return make();
+    } catch (thrown) {
+      onProblem({ effect: "left-out", type, resource, ...describeFailure(thrown, of) });
+      return undefined;
+    }
+  };
   return {
+    attempt,
+    attempts: (type) => (subject, make, of) => attempt(type, subject, make, of),
     report: onProblem,
     conflicts(conflicts) {
       for (const { kind, listener, winner, dropped } of conflicts) {
@@ -38,21 +57,8 @@ export function createResourceGuard(onProblem: (problem: ResourceProblem) => voi
         onProblem({ effect: "conflict", conflict: kind, type: "LDS", resource: listener, reason });
       }
     },
-    each(type, items, nameOf, encode) {
-      return items.flatMap((item) => {
-        const resource = nameOf(item);
-        try {
-          return [encode(item)];
-        } catch (thrown) {
-          onProblem({
-            effect: "left-out",
-            type,
-            resource,
-            reason: thrown instanceof Error ? thrown.message : String(thrown),
-          });
-          return [];
-        }
-      });
+    each(type, items, nameOf, encode, of) {
+      return items.flatMap((item) => attempt(type, nameOf(item), () => encode(item), of) ?? []);
     },
   };
 }

@@ -1,9 +1,8 @@
-import { type ConfigObject, compareText } from "../../istio-api/config-object.ts";
+import { compareText } from "../../istio-api/config-object.ts";
 import type { TelemetryAccessLogging } from "../../istio-api/specs.ts";
-import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { selects } from "../../mesh-model/selector.ts";
+import { defaultProviders, type ReportingWorkload, telemetryLayers } from "../../mesh-model/telemetry.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
 import { findProviderServer } from "../shared/cluster-name.ts";
@@ -35,14 +34,16 @@ function finderIn(scope: OutboundScope): FindServer {
 interface LogsInput {
   readonly mesh: MeshSettings;
   readonly configs: OutboundScope["snapshot"]["configs"];
-  readonly workload: LoggingWorkload;
+  readonly workload: ReportingWorkload;
   readonly find: FindServer;
 }
 
 function workloadLogs(mode: LoggingMode, { mesh, configs, workload, find }: LogsInput): WorkloadLogs {
   const { source } = mesh;
-  const layers = selectLogging(configs, mesh.rootNamespace, workload);
-  const choices = mergeLogging(layers, defaultProviders(source), mode);
+  const layers = telemetryLayers(configs, mesh.rootNamespace, workload)
+    .map(({ object }) => object.spec.accessLogging)
+    .filter((layer) => layer.length > 0);
+  const choices = mergeLogging(layers, defaultProviders(source, "accessLogging"), mode);
   const providers = logProviders(source);
   const problems: string[] = [];
   const logs: { readonly name: string; readonly log: AccessLog; readonly isDisabled: boolean }[] = [];
@@ -77,67 +78,9 @@ function filtered(log: AccessLog, expression: string): AccessLog {
   };
 }
 
-function defaultProviders({ defaultProviders: given }: MeshSettings["source"]): readonly string[] {
-  const { accessLogging = [] } = (given ?? {}) as { readonly accessLogging?: readonly string[] };
-  return accessLogging;
-}
-
 /** The mesh settings are checked when they are read, so that providers have the shape of their kind. One without a name is ignored. */
 function logProviders({ extensionProviders }: MeshSettings["source"]): readonly LogProvider[] {
   return ((extensionProviders ?? []) as readonly LogProvider[]).filter(({ name }) => typeof name === "string");
-}
-
-/** Which servers of logs the view's workload can call: its listeners depend on it, and the inbound scope does not include it. */
-export function logServersKey({ snapshot, outbound }: ProxyView): string {
-  const find = finderIn(outbound);
-  return logProviders(snapshot.mesh.source)
-    .flatMap(({ envoyHttpAls, envoyTcpAls, envoyOtelAls }) => envoyHttpAls ?? envoyTcpAls ?? envoyOtelAls ?? [])
-    .map(({ service = "", port = 0 }) => (typeof find(service, port) === "string" ? "0" : "1"))
-    .join("");
-}
-
-/** Whose logs are asked for. */
-interface LoggingWorkload {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
-
-/** What Telemetry objects say about a workload's access logs: the mesh's layer, the namespace's, then each that selects the workload. */
-function selectLogging(
-  configs: Pick<ConfigSnapshot, "list">,
-  rootNamespace: string,
-  { namespace, labels }: LoggingWorkload,
-): readonly (readonly TelemetryAccessLogging[])[] {
-  const own = configs.list("Telemetry", namespace);
-  const ofMesh = namespace === rootNamespace ? [] : configs.list("Telemetry", rootNamespace);
-  // Of several for a whole namespace the oldest is meant; the lists are in that order.
-  const layers = [
-    ofMesh.find(isForAll),
-    own.find(isForAll),
-    ...own.filter((object) => isForSome(object) && selects(selectorOf(object), labels)),
-  ];
-  return layers.flatMap((layer) => (layer === undefined ? [] : [layer.spec.accessLogging])).filter(isFilled);
-}
-
-function selectorOf({ spec }: ConfigObject<"Telemetry">): Readonly<Record<string, string>> {
-  return spec.selector?.matchLabels ?? {};
-}
-
-function isForAll(object: ConfigObject<"Telemetry">): boolean {
-  return !namesTarget(object) && Object.keys(selectorOf(object)).length === 0;
-}
-
-/** Those that name a target are for gateways. */
-function isForSome(object: ConfigObject<"Telemetry">): boolean {
-  return !namesTarget(object) && !isForAll(object);
-}
-
-function namesTarget({ spec }: ConfigObject<"Telemetry">): boolean {
-  return spec.targetRef !== undefined || spec.targetRefs.length > 0;
-}
-
-function isFilled(list: readonly unknown[]): boolean {
-  return list.length > 0;
 }
 
 export type LoggingMode = "CLIENT" | "SERVER";

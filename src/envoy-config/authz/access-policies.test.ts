@@ -25,7 +25,7 @@ function shapeOf(filters: readonly { readonly typedConfig?: unknown }[]): readon
 }
 
 test("without policies nothing is in the way", () => {
-  expect(buildAccessPolicies(viewOf())).toEqual({ http: [], network: [], problems: [] });
+  expect(buildAccessPolicies(viewOf())).toMatchObject({ http: [], network: [], problems: [] });
 });
 
 test("there is one filter per action: what no one can be asked about, what is audited, then denied, then allowed", () => {

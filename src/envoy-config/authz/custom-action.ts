@@ -2,15 +2,16 @@ import { type ConfigObject, compareText } from "../../istio-api/config-object.ts
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
-import { findProviderServer, type ProviderServer } from "../shared/cluster-name.ts";
+import { findProviderServer } from "../shared/cluster-name.ts";
 import {
-  type AccessProvider,
+  type AskedProvider,
   askedPrefix,
   findAccessProvider,
   httpExtAuthz,
   networkExtAuthz,
   SHADOW_PREFIX,
 } from "./ext-authz.ts";
+import type { FailedPolicies } from "./failed-policies.ts";
 import {
   type AccessView,
   buildRules,
@@ -33,13 +34,20 @@ interface CustomFilters {
  * What providers outside decide: one filter finds out whether a policy matches, and leaves a note by which the next one asks the
  * provider. What no provider can be asked about is denied.
  */
-export function buildCustomFilters(view: AccessView, all: readonly AuthorizationPolicy[]): CustomFilters {
+export function buildCustomFilters(
+  view: AccessView,
+  all: readonly AuthorizationPolicy[],
+  failed: FailedPolicies,
+): CustomFilters {
   const policies = all.filter(({ spec }) => spec.action === "CUSTOM");
   const names = [...new Set(policies.map(providerOf))].sort(compareText);
   const parts = names.map((name) => {
     const own = policies.filter((policy) => providerOf(policy) === name);
-    const asked = names.length > 1 ? `a workload can ask one provider, not ${names.join(", ")}` : findAsked(view, name);
-    return typeof asked === "string" ? denials(view, name, own, asked) : questions(view, name, own, asked);
+    const asked = findAsked(view, name);
+    // Each provider has a pair of filters; the name of one may be the beginning of another's.
+    const noted = names.length > 1 ? `${askedPrefix(name)}-ns[` : askedPrefix(name);
+    const context = { view, name, failed };
+    return typeof asked === "string" ? denials(context, own, asked) : questions(context, own, { ...asked, noted });
   });
   return {
     http: parts.flatMap(({ http }) => http),
@@ -48,12 +56,7 @@ export function buildCustomFilters(view: AccessView, all: readonly Authorization
   };
 }
 
-interface Asked {
-  readonly provider: AccessProvider;
-  readonly server: ProviderServer;
-}
-
-function findAsked({ snapshot, outbound }: AccessView, name: string): Asked | string {
+function findAsked({ snapshot, outbound }: AccessView, name: string): Omit<AskedProvider, "noted"> | string {
   const provider = findAccessProvider(snapshot.mesh, name);
   if (typeof provider === "string") return provider;
   const { service = "", port = 0 } = provider.settings;
@@ -61,16 +64,21 @@ function findAsked({ snapshot, outbound }: AccessView, name: string): Asked | st
   return typeof server === "string" ? server : { provider, server };
 }
 
+interface ProviderContext {
+  readonly view: AccessView;
+  readonly name: string;
+  readonly failed: FailedPolicies;
+}
+
 function questions(
-  view: AccessView,
-  name: string,
+  context: ProviderContext,
   policies: readonly AuthorizationPolicy[],
-  { provider, server }: Asked,
+  asked: AskedProvider,
 ): CustomFilters {
   const trials = policies.filter(isDryRun);
   const asking = policies.filter((policy) => !isDryRun(policy));
   const rbac = (layer: RbacOptions["layer"]): RbacSettings => {
-    const options = rbacOptions(view, name, layer);
+    const options = rbacOptions(context, layer);
     return {
       // Providers are not asked in dry run.
       ...(trials.length > 0 && { rules: buildRules(trials, "CUSTOM", options) }),
@@ -78,13 +86,13 @@ function questions(
       shadowRulesStatPrefix: SHADOW_PREFIX,
     };
   };
-  const network = networkExtAuthz(name, provider, server);
+  const network = networkExtAuthz(asked);
   return {
     http: [
       httpRbac(rbac("http")),
       {
         name: "envoy.filters.http.ext_authz",
-        typedConfig: pack("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", httpExtAuthz(name, provider, server)),
+        typedConfig: pack("envoy.extensions.filters.http.ext_authz.v3.ExtAuthz", httpExtAuthz(asked)),
       },
     ],
     network:
@@ -101,14 +109,9 @@ function questions(
   };
 }
 
-function denials(
-  view: AccessView,
-  name: string,
-  policies: readonly AuthorizationPolicy[],
-  reason: string,
-): CustomFilters {
+function denials(context: ProviderContext, policies: readonly AuthorizationPolicy[], reason: string): CustomFilters {
   const rbac = (layer: RbacOptions["layer"]): RbacSettings => ({
-    rules: buildRules(policies, "CUSTOM", rbacOptions(view, name, layer, "-deny-due-to-bad-CUSTOM-action")),
+    rules: buildRules(policies, "CUSTOM", rbacOptions(context, layer, "-deny-due-to-bad-CUSTOM-action")),
   });
   return {
     http: [httpRbac(rbac("http"))],
@@ -117,10 +120,15 @@ function denials(
   };
 }
 
-function rbacOptions(view: AccessView, provider: string, layer: RbacOptions["layer"], suffix = ""): RbacOptions {
+function rbacOptions(
+  { view, name: provider, failed }: ProviderContext,
+  layer: RbacOptions["layer"],
+  suffix = "",
+): RbacOptions {
   return {
     mesh: view.snapshot.mesh,
     layer,
+    failed,
     keyOf: ({ namespace, name }, rule) =>
       `${askedPrefix(provider)}-ns[${namespace}]-policy[${name}]-rule[${rule}]${suffix}`,
   };

@@ -2,7 +2,6 @@ import { compareText } from "../../istio-api/config-object.ts";
 import { extensionProviderProblems } from "../../istio-api/mesh-config/extension-provider-problems.ts";
 import type { ExtensionProvider } from "../../istio-api/mesh-config/mesh-config.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
-import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import { enumTable } from "../../protobuf/envoy/index.ts";
 import type { GrpcService } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {
@@ -13,7 +12,7 @@ import type {
 import type { ExtAuthz as NetworkExtAuthz } from "../../protobuf/gen/envoy/extensions/filters/network/ext_authz/v3.ts";
 import type { ListStringMatcher, MetadataMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
 import type { StatusCode } from "../../protobuf/gen/envoy/type/v3.ts";
-import { findProviderServer, type ProviderServer } from "../shared/cluster-name.ts";
+import type { ProviderServer } from "../shared/cluster-name.ts";
 import { matchText } from "./clause.ts";
 
 /** Envoy leaves the key of the policy that matched under this name, for the filter behind it. */
@@ -26,8 +25,15 @@ export function askedPrefix(provider: string): string {
   return `istio-ext-authz-${provider}`;
 }
 
+export interface AskedProvider {
+  readonly provider: AccessProvider;
+  readonly server: ProviderServer;
+  /** What the key of a policy begins with by which it is asked. */
+  readonly noted: string;
+}
+
 /** Asks the provider about requests that one of its policies matched. */
-export function httpExtAuthz(name: string, provider: AccessProvider, server: ProviderServer): HttpExtAuthz {
+export function httpExtAuthz({ provider, server, noted }: AskedProvider): HttpExtAuthz {
   const { failOpen, clearRouteCache, statusOnError = "", includeRequestBodyInCheck: body } = provider.settings;
   const code = statusOnError === "" ? undefined : statusName(Number(statusOnError));
   return {
@@ -39,28 +45,24 @@ export function httpExtAuthz(name: string, provider: AccessProvider, server: Pro
     ...(clearRouteCache && { clearRouteCache: true }),
     ...(code !== undefined && { statusOnError: { code } }),
     ...(body !== undefined && { withRequestBody: body }),
-    filterEnabledMetadata: isAsked(name, "envoy.filters.http.rbac"),
+    filterEnabledMetadata: isAsked(noted, "envoy.filters.http.rbac"),
   };
 }
 
 /** The same for connections. Undefined: a provider that speaks HTTP knows nothing of them. */
-export function networkExtAuthz(
-  name: string,
-  provider: AccessProvider,
-  server: ProviderServer,
-): NetworkExtAuthz | undefined {
+export function networkExtAuthz({ provider, server, noted }: AskedProvider): NetworkExtAuthz | undefined {
   if (provider.protocol === "http") return undefined;
   return {
     statPrefix: "tcp.",
     grpcService: grpcService(provider.settings, server),
     ...(provider.settings.failOpen && { failureModeAllow: true }),
     transportApiVersion: "V3",
-    filterEnabledMetadata: isAsked(name, "envoy.filters.network.rbac"),
+    filterEnabledMetadata: isAsked(noted, "envoy.filters.network.rbac"),
   };
 }
 
-function isAsked(name: string, filter: string): MetadataMatcher {
-  return { filter, path: [{ key: MATCHED_POLICY }], value: { stringMatch: { prefix: askedPrefix(name) } } };
+function isAsked(prefix: string, filter: string): MetadataMatcher {
+  return { filter, path: [{ key: MATCHED_POLICY }], value: { stringMatch: { prefix } } };
 }
 
 function grpcService({ timeout = DEFAULT_TIMEOUT }: ProviderSettings, { cluster, host }: ProviderServer): GrpcService {
@@ -149,13 +151,6 @@ export function findAccessProvider({ source }: MeshSettings, name: string): Acce
     : { protocol: "http", settings: envoyExtAuthzHttp };
 }
 
-/** Service and port of every provider of authorization. */
-function accessServers({ source }: MeshSettings): readonly Required<Pick<ProviderSettings, "service" | "port">>[] {
-  return accessProviders(source)
-    .map(({ envoyExtAuthzHttp, envoyExtAuthzGrpc }) => envoyExtAuthzHttp ?? envoyExtAuthzGrpc ?? {})
-    .map(({ service = "", port = 0 }: ProviderSettings) => ({ service, port }));
-}
-
 /** Undefined: Envoy knows no such status. */
 function statusName(code: number): StatusCode | undefined {
   // Zero has a name as well, for "not set", which Envoy refuses.
@@ -201,11 +196,4 @@ function* settingsProblems(settings: HttpProviderSettings): Generator<string> {
       yield `includeAdditionalHeadersInCheck: ${JSON.stringify(name)} is not a header`;
     }
   }
-}
-
-/** Which providers the view's workload can ask: its listeners depend on it, and the inbound scope does not include it. */
-export function authorizersKey({ snapshot, outbound }: Pick<ProxyView, "snapshot" | "outbound">): string {
-  return accessServers(snapshot.mesh)
-    .map(({ service, port }) => (typeof findProviderServer(outbound, service, port) === "string" ? "0" : "1"))
-    .join("");
 }

@@ -5,26 +5,57 @@ import { type TokenKeys, tokenKeysName } from "../../mesh-model/token-keys.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { JwtProvider, JwtRequirement } from "../../protobuf/gen/envoy/extensions/filters/http/jwt_authn/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import type { FailedPolicies } from "./failed-policies.ts";
+
+type RequestAuthentication = ConfigObject<"RequestAuthentication">;
 
 /**
  * Tokens that are there must be good; whether one must be there is for authorization to say. One filter, or none when there are no rules.
- * Rules whose keys are not there, because they could not be fetched, reject every token.
+ * Rules whose keys are not there, because they could not be fetched, reject every token; so do those that cannot be built.
  */
 export function buildJwtFilters(
-  policies: readonly ConfigObject<"RequestAuthentication">[],
+  policies: readonly RequestAuthentication[],
   fetched: TokenKeys,
+  failed: FailedPolicies,
   type: "sidecar" | "router" = "sidecar",
 ): readonly HttpFilter[] {
-  const rules = policies.flatMap(({ spec }) => spec.jwtRules).toSorted((a, b) => compareText(a.issuer, b.issuer));
-  if (rules.length === 0) return [];
-  const names = rules.map((_, index) => `origins-${index}`);
+  const providers = policies
+    .flatMap((policy) => providersOf(policy, fetched, failed, type))
+    .toSorted((a, b) => compareText(a.issuer ?? "", b.issuer ?? ""));
+  if (providers.length === 0) return [];
+  const names = providers.map((_, index) => `origins-${index}`);
   const typedConfig = pack("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", {
-    providers: Object.fromEntries(rules.map((rule, index) => [`origins-${index}`, buildProvider(rule, fetched, type)])),
+    providers: Object.fromEntries(providers.map((provider, index) => [`origins-${index}`, provider])),
     rules: [{ match: { prefix: "/" }, requires: buildRequirement(names) }],
     // Browsers send no credentials with the question whether they may.
     bypassCorsPreflight: true,
   });
   return [{ name: "envoy.filters.http.jwt_authn", typedConfig }];
+}
+
+function providersOf(
+  policy: RequestAuthentication,
+  fetched: TokenKeys,
+  failed: FailedPolicies,
+  type: "sidecar" | "router",
+): readonly JwtProvider[] {
+  const rulesOf = () => policy.spec.jwtRules.map((rule) => [rule.issuer, rule] as const);
+  return failed
+    .orInstead<readonly (readonly [string, JwtRule | undefined])[]>(policy, rulesOf, rejecting([["", undefined]]))
+    .map(([issuer, rule]) => {
+      const none = rejectAll(issuer);
+      if (rule === undefined) return none;
+      return failed.orInstead(policy, () => buildProvider(rule, fetched, type), rejecting(none));
+    });
+}
+
+function rejecting<Value>(value: Value) {
+  return { value, text: "the rule cannot be built and rejects every token that no other one accepts" };
+}
+
+/** Takes the tokens of the issuer, of any where that is not known, from where they usually are, and accepts none. */
+function rejectAll(issuer: string): JwtProvider {
+  return { ...(issuer !== "" && { issuer }), localJwks: { inlineString: UNKNOWN_KEY } };
 }
 
 /** A token of any issuer, or none at all: a bad one is not the same as none. */

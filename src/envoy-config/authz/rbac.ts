@@ -9,6 +9,7 @@ import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { Permission, Policy, Principal, RBAC } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { type Clause, clauseMatchers, type Layer } from "./clause.ts";
+import { type FailedPolicies, insteadOf, NEVER } from "./failed-policies.ts";
 import { allPermissions, notPermission, operationClauses, permissionAttribute } from "./permissions.ts";
 import { allPrincipals, notPrincipal, type PrincipalScope, principalAttribute, sourceClauses } from "./principals.ts";
 
@@ -25,6 +26,7 @@ export interface RbacSettings {
 export interface RbacOptions {
   readonly mesh: Pick<MeshSettings, "trustDomain" | "trustDomainAliases">;
   readonly layer: Layer;
+  readonly failed: FailedPolicies;
   keyOf(policy: AuthorizationPolicy, rule: number): string;
 }
 
@@ -44,17 +46,25 @@ export function buildRbac(
   return {
     ...(enforced.length > 0 && { rules: buildRules(enforced, action, options) }),
     ...(trials.length > 0 && {
-      shadowRules: buildRules(trials, action, options),
+      shadowRules: buildRules(trials, action, options, true),
       shadowRulesStatPrefix: `istio_dry_run_${action === "ALLOW" ? "allow" : "deny"}_`,
     }),
   };
 }
 
-export function buildRules(policies: readonly AuthorizationPolicy[], action: Action, options: RbacOptions): RBAC {
-  return {
-    ...ENVOY_ACTION[action],
-    policies: Object.fromEntries(policies.flatMap((policy) => buildPolicies(policy, options))),
-  };
+/** One that cannot be built costs the others nothing. */
+export function buildRules(
+  policies: readonly AuthorizationPolicy[],
+  action: Action,
+  options: RbacOptions,
+  isTrial = false,
+): RBAC {
+  const { failed, keyOf } = options;
+  const built = policies.flatMap((policy) => {
+    const { value, text } = insteadOf(action, isTrial);
+    return failed.orInstead(policy, () => buildPolicies(policy, options), { value: [[keyOf(policy, 0), value]], text });
+  });
+  return { ...ENVOY_ACTION[action], policies: Object.fromEntries(built) };
 }
 
 /** ALLOW is what absence means. */
@@ -88,9 +98,6 @@ interface RuleOptions extends PrincipalScope {
   /** Rules that allow get narrower by what cannot be asked; all others get wider. */
   readonly isAllow: boolean;
 }
-
-/** Matches nothing: a list of rules that is empty, but there. */
-const NEVER: Policy = { permissions: [{ notRule: { any: true } }], principals: [{ notId: { any: true } }] };
 
 /** Undefined: the rule can match nothing. */
 function buildRule({ from, to, when }: AuthorizationRule, options: RuleOptions): Policy | undefined {

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { createWorld, NODE } from "../../../test/support/discovery/world.ts";
+import { derive } from "../../mesh-model/derive/derived.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { encodeMessage } from "../../protobuf/envoy/index.ts";
-import { clusterInputs, clusterProblems, clustersOfService, generateOutboundClusters } from "./generate-clusters.ts";
+import { SCOPE } from "../shared/worlds.ts";
+import { clusterProblems, clustersOfService, generateOutboundClusters } from "./generate-clusters.ts";
 
 const entry = (name: string, spec: string, namespace = "default") => `
 apiVersion: networking.istio.io/v1
@@ -205,23 +207,21 @@ test("a plain HTTP cluster of the mesh fits into 600 bytes", () => {
   expect(encodeMessage("envoy.config.cluster.v3.Cluster", cluster).length).toBeLessThan(600);
 });
 
-/** Whether the inputs of the service are the same ones before and after the change; equal inputs must mean equal clusters. */
+/** Whether the clusters are still good after the change; then they must be equal to what is made again. */
 function staysTheSame(yaml: string, change: (world: ReturnType<typeof createWorld>) => void): boolean {
   const world = createWorld(yaml);
   const look = () => {
     const scope = world.scope();
     const service = scope.service("web.example");
     if (service === undefined) throw new Error("no web.example");
-    return { inputs: clusterInputs(scope, service), clusters: clustersOfService(scope, service) };
+    return { scope, service, made: derive(SCOPE, scope, (reader) => clustersOfService(reader, service)) };
   };
   const before = look();
   change(world);
   const after = look();
-  const isSame =
-    before.inputs.length === after.inputs.length &&
-    before.inputs.every((input, index) => input === after.inputs[index]);
-  if (isSame) expect(after.clusters).toEqual(before.clusters);
-  else expect(after.clusters).not.toEqual(before.clusters);
+  const isSame = before.service === after.service && before.made.holdsIn(after.scope);
+  if (isSame) expect(after.made.value).toEqual(before.made.value);
+  else expect(after.made.value).not.toEqual(before.made.value);
   return isSame;
 }
 
@@ -296,4 +296,14 @@ test("of one host in two namespaces the first by namespace is called, regardless
     createWorld(entryIn("a", "STATIC", "second") + entryIn("b", "DNS", "first")).scope(),
   );
   expect(cluster?.type).toBe("STRICT_DNS");
+});
+
+test("a cluster names the rule that it follows, and one without a rule names none", () => {
+  const ruled = clusterOf(
+    `${WEB}${rule("web.example", "trafficPolicy: {loadBalancer: {simple: RANDOM}}")}`,
+    "outbound|80||web.example",
+  );
+  const config = "/apis/networking.istio.io/v1/namespaces/default/destination-rule/web";
+  expect(ruled?.metadata?.filterMetadata?.istio).toEqual({ config });
+  expect(clusterOf(WEB, "outbound|80||web.example")?.metadata?.filterMetadata ?? {}).not.toHaveProperty("istio");
 });

@@ -5,16 +5,22 @@ import type { Service } from "../../mesh-model/service.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { BindConfig, Http1ProtocolOptions } from "../../protobuf/gen/envoy/config/core/v3.ts";
-import { assignmentInputs } from "../endpoints/load-assignment.ts";
 import { passthroughClusters } from "../gateway/l4-chains.ts";
-import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
+import { acceptsTunnels, TUNNEL_CLUSTER } from "../listeners/tunnel.ts";
+import { plainly } from "../shared/attempt.ts";
+import {
+  BLACK_HOLE_CLUSTER,
+  INBOUND_PASSTHROUGH_CLUSTER,
+  PASSTHROUGH_CLUSTER,
+  statNamed,
+} from "../shared/cluster-name.ts";
 import { PRESERVED_CASE } from "../shared/header-case.ts";
 import { effectivePolicy } from "../shared/traffic-policy.ts";
 import { refusedTls } from "../tls/client-tls.ts";
 import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
 import { inboundBind, inboundClusters } from "./inbound-clusters.ts";
 import { serviceClusters } from "./service-clusters.ts";
-import { isAble } from "./upstream-tls.ts";
+import { unknownHostsCluster } from "./unknown-hosts.ts";
 
 /** Clusters for all services that the scope shows; where two have one name, the first stays. */
 export function generateOutboundClusters(scope: OutboundScope): readonly Cluster[] {
@@ -32,46 +38,17 @@ export function clustersOfService(scope: OutboundScope, service: Service): reado
   return service.meshExternal ? clusters : [...clusters, ...passthroughClusters(scope, clusters)];
 }
 
-/**
- * Everything that `clustersOfService` follows from, cheap to find: when all values are the same ones (===), so are the clusters.
- * Endpoints count by their identities alone, except where a cluster carries its endpoints with it or calls the original address.
- */
-export function clusterInputs(scope: OutboundScope, service: Service): readonly unknown[] {
-  const { mesh, traits, snapshot } = scope;
-  const rule = scope.destinationRule(service);
-  const { clientTls } = traits;
-  return [
-    service,
-    rule,
-    mesh,
-    snapshot.endpointShape(service.key),
-    scope.serviceMtls(service),
-    isAble(scope, service),
-    clientTls && [clientTls.certificateChain, clientTls.privateKey, clientTls.rootCertificate].join("\0"),
-    traits.ipv4,
-    traits.preservesHeaderCase,
-    scope.gateways,
-    ...(isResolvedByName(service) ? inlinedInputs(scope, service) : []),
-  ];
-}
-
-function isResolvedByName({ resolution }: Service): boolean {
-  return resolution === "DNSLB" || resolution === "DNSRoundRobinLB";
-}
-
-function inlinedInputs(scope: OutboundScope, service: Service): readonly unknown[] {
-  const names = scope.destinationRule(service)?.spec.subsets.map(({ name }) => name) ?? [];
-  return service.ports.flatMap((port) =>
-    ["", ...names].flatMap((subset) => assignmentInputs(scope, { service, port, subset })),
-  );
-}
-
 /** Clusters that follow from the workload itself: its own ports, and what is done with traffic that no rule knows. */
-export function generateInboundClusters(view: ProxyView): readonly Cluster[] {
+export function generateInboundClusters(view: ProxyView, attempt = plainly): readonly Cluster[] {
   const { node, snapshot } = view;
   if (node.type !== "sidecar") return [blackHoleCluster(snapshot.mesh)];
   const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
-  return [...fixedClusters(snapshot.mesh, inboundBind(node), preservesCase), ...inboundClusters(view)];
+  return [
+    ...fixedClusters(snapshot.mesh, inboundBind(node), preservesCase),
+    ...unknownHostsCluster(snapshot.mesh, node, preservesCase),
+    ...(acceptsTunnels(node) ? [TUNNEL_CLUSTER] : []),
+    ...inboundClusters(view, attempt),
+  ];
 }
 
 /** Rules of the service that its clusters cannot follow: the cluster answers every call itself, and an operator should know why. */
@@ -101,15 +78,15 @@ function fixedClusters(mesh: MeshSettings, bind: BindConfig, preservesHeaderCase
   };
   return [
     blackHoleCluster(mesh),
-    { ...passthrough, name: PASSTHROUGH_CLUSTER },
-    { ...passthrough, name: INBOUND_PASSTHROUGH_CLUSTER, upstreamBindConfig: bind },
+    { ...passthrough, ...statNamed(PASSTHROUGH_CLUSTER) },
+    { ...passthrough, ...statNamed(INBOUND_PASSTHROUGH_CLUSTER), upstreamBindConfig: bind },
   ];
 }
 
 /** Closes every connection. */
 function blackHoleCluster(mesh: MeshSettings): Cluster {
   return {
-    name: BLACK_HOLE_CLUSTER,
+    ...statNamed(BLACK_HOLE_CLUSTER),
     type: "STATIC",
     connectTimeout: upstreamConnection(mesh, undefined).connectTimeout,
   };

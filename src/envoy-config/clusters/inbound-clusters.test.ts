@@ -59,7 +59,12 @@ test("each port that the workload serves has a cluster to the address that was c
 test("unknown traffic is let through or ended, regardless of what the mesh holds", () => {
   const clusters = inbound("");
   expect([...clusters.keys()]).toEqual(FIXED);
-  expect(clusters.get("BlackHoleCluster")).toEqual({ name: "BlackHoleCluster", type: "STATIC", connectTimeout: "10s" });
+  expect(clusters.get("BlackHoleCluster")).toEqual({
+    name: "BlackHoleCluster",
+    altStatName: "BlackHoleCluster;",
+    type: "STATIC",
+    connectTimeout: "10s",
+  });
   expect(clusters.get("PassthroughCluster")).not.toHaveProperty("upstreamBindConfig");
   expect(JSON.stringify(clusters.get("PassthroughCluster"))).toContain('"idleTimeout":"300s"');
   expect(clusters.get("InboundPassthroughCluster")).toHaveProperty("upstreamBindConfig");

@@ -6,18 +6,28 @@ import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { BindConfig } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import { toAddress } from "../endpoints/lb-endpoint.ts";
-import { clusterName } from "../shared/cluster-name.ts";
+import type { Attempt } from "../shared/attempt.ts";
+import { clusterName, statNamed } from "../shared/cluster-name.ts";
 import { headerCase } from "../shared/header-case.ts";
 import { type EffectivePolicy, effectivePolicy } from "../shared/traffic-policy.ts";
 import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
 import { httpOptions, upstreamProtocol } from "./upstream-http.ts";
 
-/** One cluster per port that the workload serves: those of its Sidecar object, else those of its services. */
-export function inboundClusters(view: ProxyView): readonly Cluster[] {
+/**
+ * One cluster per port that the workload serves: those of its Sidecar object, else those of its services. One that cannot be made costs the
+ * others nothing.
+ */
+export function inboundClusters(view: ProxyView, attempt: Attempt): readonly Cluster[] {
   const { inbound, node } = view;
-  if (inbound.ingress.length > 0) return inbound.ingress.flatMap((ingress) => ingressCluster(view, ingress) ?? []);
+  if (inbound.ingress.length > 0) {
+    const { sidecar } = inbound;
+    const nameOf = ({ port }: SidecarIngress) => clusterName("inbound", port?.number ?? 0);
+    return inbound.ingress.flatMap(
+      (ingress) => attempt(nameOf(ingress), () => ingressCluster(view, ingress), sidecar) ?? [],
+    );
+  }
   // Without redirection there is no original address to call.
-  return node.interception === "NONE" ? [] : targetClusters(view);
+  return node.interception === "NONE" ? [] : targetClusters(view, attempt);
 }
 
 /** Calls to the own application come from an address of their own, which distinguishes them from what it sends itself. */
@@ -29,32 +39,39 @@ export function inboundBind({ ipv4, ipv6 }: Pick<ProxyNode, "ipv4" | "ipv6">): B
     : { sourceAddress };
 }
 
-function targetClusters(view: ProxyView): readonly Cluster[] {
-  const { inbound, node, snapshot } = view;
-  const clusters = new Map<number, Cluster>();
-  for (const { service, port, targetPort } of inbound.targets) {
+function targetClusters(view: ProxyView, attempt: Attempt): readonly Cluster[] {
+  const clusters = new Map<number, Cluster | undefined>();
+  for (const target of view.inbound.targets) {
+    const { service, targetPort } = target;
     // The oldest service comes first and decides.
     if (clusters.has(targetPort) || targetPort === 0) continue;
-    const defaults = snapshot.mesh.defaultTrafficPolicy;
-    const rule = effectivePolicy(inbound.destinationRule(service), port.port, "", defaults);
-    const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
-    const { retryBudget } = rule;
-    const settings = { name: clusterName("inbound", targetPort), protocol: port.protocol, pool, retryBudget };
-    const cluster = withPool(view, settings);
+    const name = clusterName("inbound", targetPort);
     clusters.set(
       targetPort,
-      snapshot.mesh.inboundTrafficPolicy === "LOCALHOST"
-        ? { ...cluster, ...staticTo(cluster.name, node.ipv4 ? "127.0.0.1" : "::1", targetPort) }
-        : {
-            ...cluster,
-            ...originalAddress(node),
-            ...(port.calledPort !== undefined && {
-              originalDstLbConfig: { upstreamPortOverride: port.calledPort },
-            }),
-          },
+      attempt(name, () => targetCluster(view, name, target), service),
     );
   }
-  return [...clusters.values()];
+  return [...clusters.values()].filter((cluster) => cluster !== undefined);
+}
+
+function targetCluster(
+  view: ProxyView,
+  name: string,
+  { service, port, targetPort }: ProxyView["inbound"]["targets"][number],
+): Cluster {
+  const { inbound, node, snapshot } = view;
+  const rule = effectivePolicy(inbound.rules.get(service.key), port.port, "", snapshot.mesh.defaultTrafficPolicy);
+  const pool = inbound.sidecar?.spec.inboundConnectionPool ?? rule.connectionPool;
+  const cluster = withPool(view, { name, protocol: port.protocol, pool, retryBudget: rule.retryBudget });
+  if (snapshot.mesh.inboundTrafficPolicy === "LOCALHOST") {
+    return { ...cluster, ...staticTo(name, node.ipv4 ? "127.0.0.1" : "::1", targetPort) };
+  }
+  const { calledPort } = port;
+  return {
+    ...cluster,
+    ...originalAddress(node),
+    ...(calledPort !== undefined && { originalDstLbConfig: { upstreamPortOverride: calledPort } }),
+  };
 }
 
 /** The set of addresses is small and known: looking for unused ones is wasted work. */
@@ -78,7 +95,7 @@ function ingressCluster(view: ProxyView, ingress: SidecarIngress): Cluster | und
   if (port === 0 || endpoint === undefined) return undefined;
   // The service that is called at this port, if there is one: its rule counts as if there was no Sidecar.
   const served = inbound.targets.find(({ targetPort }) => targetPort === port);
-  const rule = served && inbound.destinationRule(served.service);
+  const rule = served && inbound.rules.get(served.service.key);
   const policy = effectivePolicy(rule, port, "", snapshot.mesh.defaultTrafficPolicy);
   const pool = ingress.connectionPool ?? inbound.sidecar?.spec.inboundConnectionPool ?? policy.connectionPool;
   const protocol = parseProtocol(ingress.port?.protocol ?? "");
@@ -112,7 +129,7 @@ interface InboundSettings {
 function withPool({ snapshot, node }: ProxyView, { name, protocol, pool, retryBudget }: InboundSettings): Cluster {
   const preservesCase = node.preservesHeaderCase ?? snapshot.mesh.preservesHeaderCase;
   return {
-    name,
+    ...statNamed(name),
     ...upstreamConnection(snapshot.mesh, pool),
     circuitBreakers: circuitBreakers(pool, retryBudget),
     ...httpOptions(upstreamProtocol(protocol, { pool: withoutUpgrade(pool) }), pool, {

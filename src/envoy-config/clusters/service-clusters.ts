@@ -10,10 +10,13 @@ import type { LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoi
 import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import { type AssignmentTarget, candidates, loadAssignment } from "../endpoints/load-assignment.ts";
 import { localitySetting } from "../endpoints/locality-lb.ts";
-import { clusterName, sniOf } from "../shared/cluster-name.ts";
+import { clusterName, sniOf, statNamed } from "../shared/cluster-name.ts";
 import { dynamicClusterType } from "../shared/dynamic-dns.ts";
 import { headerCase } from "../shared/header-case.ts";
+import { originMetadata } from "../shared/origin-metadata.ts";
 import { type EffectivePolicy, effectivePolicy } from "../shared/traffic-policy.ts";
+import { serviceMetadata } from "../telemetry/metric-tags.ts";
+import { describesPeers } from "../telemetry/metrics.ts";
 import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
 import { outlierDetection } from "./outlier-detection.ts";
@@ -76,7 +79,7 @@ function serviceCluster(
     proxy: traits.type,
   });
   return {
-    name,
+    ...statNamed(name),
     type,
     ...source,
     ...upstreamConnection(mesh, pool),
@@ -88,6 +91,7 @@ function serviceCluster(
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
+    ...servedService(scope, service),
     ...httpOptions(upstream, pool, {
       upstreamHttpProtocolOptions: transport.http,
       http1: headerCase(port.protocol, preservesHeaderCase),
@@ -183,7 +187,7 @@ function dynamicCluster(scope: OutboundScope, service: Service, { port, protocol
   const isTls = policy.tls !== undefined && policy.tls.mode !== "DISABLE";
   const isSaid = isTls || options.typedExtensionProtocolOptions !== undefined;
   return {
-    name: clusterName("outbound", port, "", service.hostname),
+    ...statNamed(clusterName("outbound", port, "", service.hostname)),
     // Who says anything of HTTP or TLS must also say that servers are asked for by the name that was called and prove it, or that
     // they need not: Envoy refuses a cluster that leaves it open.
     ...dynamicClusterType(traits, isSaid && !(autoSni && autoSanValidation)),
@@ -192,6 +196,18 @@ function dynamicCluster(scope: OutboundScope, service: Service, { port, protocol
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
+    ...servedService(scope, service),
     ...options,
   };
+}
+
+/** Whom the cluster is for, for metrics, and which rule it follows, for people who look at what an Envoy has. */
+function servedService(scope: OutboundScope, service: Service): Pick<Cluster, "metadata"> {
+  const { hostname, name, namespace } = service;
+  const rule = scope.destinationRule(service);
+  const filterMetadata = {
+    ...(describesPeers(scope) ? serviceMetadata({ host: hostname, name, namespace }) : {}),
+    ...(rule === undefined ? {} : originMetadata("destination-rule", rule.object)),
+  };
+  return Object.keys(filterMetadata).length === 0 ? {} : { metadata: { filterMetadata } };
 }

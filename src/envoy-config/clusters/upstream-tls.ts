@@ -11,6 +11,7 @@ import type {
 } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { TransportSocket, UpstreamHttpProtocolOptions } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { EffectivePolicy } from "../shared/traffic-policy.ts";
+import { endpointMtls } from "../shared/worlds.ts";
 import {
   NO_TLS,
   originatedTls,
@@ -156,9 +157,9 @@ export function autoMtls(
 }
 
 /** All endpoints prove who they are, and none has a policy of its own that disables it. */
-export function isAble(scope: OutboundScope, service: Service): boolean {
+function isAble(scope: OutboundScope, service: Service): boolean {
   const { allMtls, inlined } = scope.snapshot.endpointShape(service.key);
-  return allMtls && inlined.every((endpoint) => scope.endpointMtls(endpoint) !== "DISABLE");
+  return allMtls && inlined.every((endpoint) => endpointMtls(scope, endpoint) !== "DISABLE");
 }
 
 /** Every name that a certificate of the service may carry. */

@@ -3,15 +3,19 @@ import { isUnixAddress } from "../../istio-api/values/address.ts";
 import type { Endpoint, EndpointHealth } from "../../mesh-model/endpoint.ts";
 import { formatLocality, type Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
+import { workloadLabels } from "../../mesh-model/workload-labels.ts";
 import { isIP, isIPv6 } from "../../net/ip.ts";
 import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
+import { workloadMetadata } from "../telemetry/metric-tags.ts";
 
 export interface LbEndpointOptions {
   readonly families: Pick<ScopeTraits, "ipv4" | "ipv6">;
   /** The proxy resolves names; otherwise only addresses are of use. */
   readonly resolvesNames: boolean;
   readonly isMtls: (endpoint: Endpoint) => boolean;
+  /** Endpoints say what they are, for metrics. */
+  readonly describesPeers?: boolean;
 }
 
 /** Whether the proxy could call it at all. */
@@ -35,7 +39,7 @@ export function lbEndpoint(endpoint: Endpoint, options: LbEndpointOptions): LbEn
       ...(additionalAddresses.length > 0 && { additionalAddresses }),
     },
     ...(healthStatus !== undefined && { healthStatus }),
-    ...(options.isMtls(endpoint) && { metadata: MTLS }),
+    ...metadataOf(endpoint, options),
     // One is what Envoy assumes.
     ...(weight !== 1 && { loadBalancingWeight: weight }),
   };
@@ -48,6 +52,15 @@ export function toAddress(address: string, port: number): Address {
 }
 
 const MTLS: Metadata = Object.freeze({ filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } } });
+
+function metadataOf(
+  endpoint: Endpoint,
+  { isMtls, describesPeers = false }: Pick<LbEndpointOptions, "isMtls" | "describesPeers">,
+): Pick<LbEndpoint, "metadata"> {
+  if (!describesPeers) return isMtls(endpoint) ? { metadata: MTLS } : {};
+  const mtls = isMtls(endpoint) ? MTLS.filterMetadata : {};
+  return { metadata: { filterMetadata: { ...mtls, ...workloadMetadata(workloadLabels(endpoint)) } } };
+}
 
 /** Endpoints of files have no health check: no status counts as healthy. */
 const HEALTH: Readonly<Record<EndpointHealth, HealthStatus | undefined>> = {
@@ -97,6 +110,7 @@ export function group(locality: Locality, endpoints: readonly Endpoint[], priori
   return { locality, endpoints, weight: endpoints.reduce((sum, each) => sum + endpointWeight(each), 0), priority };
 }
 
-function endpointWeight({ weight }: Endpoint): number {
+/** Without one it weighs as much as any. */
+export function endpointWeight({ weight }: Endpoint): number {
   return weight === 0 ? 1 : weight;
 }

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
 import { createWorld, NODE } from "../../../test/support/discovery/world.ts";
+import { derive } from "../../mesh-model/derive/derived.ts";
 import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import { endpointInputs, generateEndpoints } from "./load-assignment.ts";
+import { ANY_SCOPE } from "../shared/worlds.ts";
+import { generateEndpoints, isKnownAssignment } from "./load-assignment.ts";
 
 const WEB = "outbound|80||web.example";
 const entry = (endpoints: string, more = "") => `
@@ -220,20 +222,18 @@ test.each([
   expect(endpoints[0]?.lbEndpoints?.map(({ metadata }) => metadata !== undefined)).toEqual(gives);
 });
 
-/** Whether the inputs are the same ones before and after; equal inputs must mean equal endpoints. */
+/** Whether endpoints are still good after the change; then they must be equal to what is made again. */
 function staysTheSame(yaml: string, put: string, node = NODE): boolean {
   const world = createWorld(yaml);
   const look = (seenBy = NODE) => {
     const scope = world.scope(seenBy);
-    return { inputs: endpointInputs(scope, WEB), result: generateEndpoints(scope, WEB) };
+    return { scope, made: derive(ANY_SCOPE, scope, (reader) => generateEndpoints(reader, WEB)) };
   };
   const before = look();
   world.put(put);
   const after = look(node);
-  const isSame =
-    before.inputs.length === after.inputs.length &&
-    before.inputs.every((input, index) => input === after.inputs[index]);
-  if (isSame) expect(after.result).toEqual(before.result);
+  const isSame = before.made.holdsIn(after.scope);
+  if (isSame) expect(after.made.value).toEqual(before.made.value);
   return isSame;
 }
 
@@ -244,7 +244,7 @@ test.each([
   { change: "nothing", yaml: entry(ABLE), put: entry(ABLE), same: true },
   { change: "another endpoint", yaml: entry(ABLE), put: entry(TWO), same: false },
   { change: "a rule", yaml: entry(ABLE), put: OUTLIERS, same: false },
-  { change: "a policy that changes nothing", yaml: entry(ABLE), put: peer("{mtls: {mode: STRICT}}"), same: true },
+  { change: "a policy that changes nothing", yaml: entry(ABLE), put: peer("{mtls: {mode: STRICT}}"), same: false },
   { change: "a policy that switches off", yaml: entry(ABLE), put: peer("{mtls: {mode: DISABLE}}"), same: false },
   { change: "another place of the client", yaml: entry(PLACES), put: "", node: elsewhere, same: true },
   { change: "another place that matters", yaml: entry(PLACES) + OUTLIERS, put: "", node: elsewhere, same: false },
@@ -252,6 +252,6 @@ test.each([
   expect(staysTheSame(yaml, put, node)).toBe(same);
 });
 
-test("an unknown name follows from nothing", () => {
-  expect(endpointInputs(createWorld("").scope(), WEB)).toEqual([]);
+test("nothing is known of an unknown name", () => {
+  expect(isKnownAssignment(createWorld("").scope(), WEB)).toBe(false);
 });

@@ -1,16 +1,18 @@
 import { hostCovers } from "../../istio-api/values/hostname.ts";
 import { NODE_LABEL } from "../../istio-api/values/topology-labels.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
-import { formatLocality } from "../../mesh-model/locality.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import { findPort, hasSessions, type Service, type ServicePort } from "../../mesh-model/service.ts";
 import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { parseClusterName, parseServerName } from "../shared/cluster-name.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
-import { failover, failoverValues } from "./failover.ts";
+import { endpointMtls } from "../shared/worlds.ts";
+import { describesPeers } from "../telemetry/metrics.ts";
+import { failover } from "./failover.ts";
 import { groupByLocality, isCallable, type LbEndpointOptions, type LocalityGroup, lbEndpoint } from "./lb-endpoint.ts";
 import { distributeByWeight, localitySetting, panicPercent } from "./locality-lb.ts";
+import { type ReachableGroups, throughGateways } from "./network-gateways.ts";
 
 /** The endpoints of one outbound cluster. A name that nothing is known of has none: a proxy that asks must get an answer. */
 export function generateEndpoints(scope: OutboundScope, clusterName: string): ClusterLoadAssignment {
@@ -18,51 +20,9 @@ export function generateEndpoints(scope: OutboundScope, clusterName: string): Cl
   return target === undefined ? { clusterName } : loadAssignment(scope, target);
 }
 
-/** Everything that the result follows from besides the name; when all values are the same ones (===), so is the result. */
-export function endpointInputs(scope: OutboundScope, clusterName: string): readonly unknown[] {
-  const target = targetOf(scope, clusterName);
-  return target === undefined ? [] : assignmentInputs(scope, target);
-}
-
-/** For clusters that carry their endpoints with them as well. */
-export function assignmentInputs(
-  scope: OutboundScope,
-  { service, port, subset }: Omit<AssignmentTarget, "name">,
-): readonly unknown[] {
-  const { snapshot, mesh, traits } = scope;
-  const rule = scope.destinationRule(service);
-  const defaults = service.resolution === "ClientSideLB" ? undefined : mesh.defaultTrafficPolicy;
-  const setting = localitySetting(mesh, effectivePolicy(rule, port.port, subset, defaults), service);
-  // The locality counts only where it is used, so that proxies of different localities share the rest.
-  const usesLocality = setting !== undefined && (setting.distribute.length > 0 || setting.hasPriorities);
-  const locality = usesLocality
-    ? [formatLocality(traits.locality), ...failoverValues(traits, setting.failoverPriority)].join("\0")
-    : "";
-  return [
-    service,
-    snapshot.endpoints(service.key),
-    rule,
-    mesh,
-    locality,
-    traits.networkView.join(),
-    mesh.clusterLocalHosts.length > 0 ? traits.clusterId : "",
-    service.nodeLocal === true ? traits.labels[NODE_LABEL] : "",
-    traits.ipv4,
-    traits.ipv6,
-    traits.generator,
-    mtlsKey(scope, service),
-  ];
-}
-
-/** Which endpoints' own policies switch mutual TLS off; a text, because policies may change without changing this. */
-function mtlsKey(scope: OutboundScope, service: Service): string {
-  if (scope.snapshot.configs.list("PeerAuthentication").length === 0) return "";
-  const off = scope.snapshot
-    .endpoints(service.key)
-    .flatMap((endpoint, index) =>
-      endpoint.tlsMode === "istio" && scope.endpointMtls(endpoint) === "DISABLE" ? [index] : [],
-    );
-  return off.join();
+/** Something is known of the name. */
+export function isKnownAssignment(scope: OutboundScope, clusterName: string): boolean {
+  return targetOf(scope, clusterName) !== undefined;
 }
 
 /** Several objects may share the ports of one host among them. */
@@ -94,11 +54,26 @@ export interface AssignmentTarget {
 export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): ClusterLoadAssignment {
   const { name, service } = target;
   const policy = policyOf(scope, target);
-  const options = { ...callable(scope, service), isMtls: (endpoint: Endpoint) => isMtls(scope, endpoint, policy) };
-  const groups = arrange(scope, groupByLocality(withinBounds(candidates(scope, target))), policy, service);
+  const reachable = reachableGroups(scope, target, policy);
+  const options = {
+    ...callable(scope, service),
+    describesPeers: describesPeers(scope),
+    isMtls: (endpoint: Endpoint) => reachable.gateways.has(endpoint) || isMtls(scope, endpoint, policy),
+  };
+  const groups = arrange(scope, reachable.groups, policy, service);
   return groups.length === 0
     ? { clusterName: name }
     : { clusterName: name, endpoints: groups.map((group) => toLocality(group, options)) };
+}
+
+/** By locality. Names that the proxy looks up itself are not of any network. */
+function reachableGroups(scope: OutboundScope, target: AssignmentTarget, policy: EffectivePolicy): ReachableGroups {
+  const { networks } = scope.snapshot;
+  const groups = groupByLocality(withinBounds(candidates(scope, target), networks.weightScale));
+  const isOpen = networks.gateways.length === 0 || target.service.resolution !== "ClientSideLB";
+  if (isOpen) return { groups, gateways: new Set() };
+  const { network } = scope.traits;
+  return throughGateways(groups, { network, networks, isMtls: (endpoint) => isMtls(scope, endpoint, policy) });
 }
 
 /** All that a proxy of the scope could be given, wherever they are. */
@@ -134,8 +109,8 @@ function callable({ traits }: OutboundScope, { resolution }: Service): Omit<LbEn
 }
 
 /** Envoy refuses an assignment whose weights together exceed 32 bits; weights that large say "all of it" anyway. */
-function withinBounds(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const most = Math.floor(MAX_TOTAL_WEIGHT / Math.max(1, endpoints.length));
+function withinBounds(endpoints: readonly Endpoint[], scale: number): readonly Endpoint[] {
+  const most = Math.floor(MAX_TOTAL_WEIGHT / Math.max(1, endpoints.length) / scale);
   return endpoints.map((endpoint) => (endpoint.weight > most ? { ...endpoint, weight: most } : endpoint));
 }
 
@@ -194,5 +169,5 @@ function toLocality(
 /** Endpoints that can, where a rule asks for it; without a rule, where their own policy has not switched it off. */
 function isMtls(scope: OutboundScope, endpoint: Endpoint, { tls }: EffectivePolicy): boolean {
   if (endpoint.tlsMode !== "istio") return false;
-  return tls === undefined ? scope.endpointMtls(endpoint) !== "DISABLE" : tls.mode === "ISTIO_MUTUAL";
+  return tls === undefined ? endpointMtls(scope, endpoint) !== "DISABLE" : tls.mode === "ISTIO_MUTUAL";
 }

@@ -2,6 +2,7 @@ import { type ConfigObject, compareText } from "../../istio-api/config-object.ts
 import type { EnvoyPatch } from "../../istio-api/specs.ts";
 import { readPatchValue } from "../../istio-api/values/patch-value.ts";
 import type { ConfigSnapshot } from "../../mesh-model/config-store.ts";
+import { perValue } from "../../mesh-model/derive/derived-store.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { conditionKey } from "../../mesh-model/scopes/policies.ts";
 import { selects } from "../../mesh-model/selector.ts";
@@ -87,12 +88,8 @@ interface ReadPatches {
   readonly bad: readonly BadPatch[];
 }
 
-const known = new WeakMap<ConfigObject<"EnvoyFilter">, ReadPatches>();
-
-/** The same values for the same object, so that caches can compare them by identity. */
-function readPatches(object: ConfigObject<"EnvoyFilter">): ReadPatches {
-  const found = known.get(object);
-  if (found !== undefined) return found;
+/** The same values for the same object, so that what is made from them can compare them by identity. */
+const readPatches = perValue((object: ConfigObject<"EnvoyFilter">): ReadPatches => {
   const patches: Patch[] = [];
   const bad: BadPatch[] = [];
   for (const [index, patch] of object.spec.configPatches.entries()) {
@@ -101,10 +98,8 @@ function readPatches(object: ConfigObject<"EnvoyFilter">): ReadPatches {
     if (typeof read === "string") bad.push({ label, reason: read });
     else patches.push(read);
   }
-  const made = { patches, bad };
-  known.set(object, made);
-  return made;
-}
+  return { patches, bad };
+});
 
 const ANY: Match = { context: "ANY" };
 

@@ -4,16 +4,23 @@ import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/
 import { buildHttpRoutes } from "../routes/http-routes.ts";
 import { isCatchAll } from "../routes/match.ts";
 import { routeConfiguration, routeHeaders } from "../routes/route-configuration.ts";
+import { type Attempt, plainly } from "../shared/attempt.ts";
+import { peerHeaders } from "../telemetry/metric-tags.ts";
+import { describesPeers } from "../telemetry/metrics.ts";
 import { boundTo, commonHosts, mergeGateways, type RouterServer } from "./gateway-servers.ts";
+import { isQuicServer, quicOffer } from "./quic.ts";
 
-/** The route configuration of that name for all routers of the scope; one that no listener would ask for has no virtual hosts. */
-export function generateGatewayRoute(scope: OutboundScope, name: string): RouteConfiguration {
+/**
+ * The route configuration of that name for all routers of the scope; one that no listener would ask for has no virtual hosts. A rule of
+ * which no routes can be made costs the others nothing.
+ */
+export function generateGatewayRoute(scope: OutboundScope, name: string, attempt = plainly): RouteConfiguration {
   const servers = mergeGateways(scope).merged.flatMap((listener) =>
     listener.servers.filter(({ routeName }) => routeName !== "" && routeName === name),
   );
   const [first] = servers;
   if (first === undefined) return routeConfiguration(name, [], true);
-  const hosts = [...collect(scope, servers)].map(([host, open]) => virtualHost(scope, host, open));
+  const hosts = [...collect(scope, servers, attempt)].map(([host, open]) => virtualHost(scope, host, open));
   // Every host is answered with 404.
   const nothing: VirtualHost = { name: `blackhole:${first.port}`, domains: ["*"] };
   const sorted = hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
@@ -26,23 +33,32 @@ interface OpenHost {
   /** Rules whose routes it has: two servers may have the same one. */
   readonly rules: Set<VirtualServiceRule>;
   requiresTls: boolean;
+  /** Clients may come back over HTTP/3. */
+  offersQuic: boolean;
 }
 
+const CLOSED = { requiresTls: false, offersQuic: false };
+
 /** Rules for one host are all in force, one after the other. */
-function collect(scope: OutboundScope, servers: readonly RouterServer[]): ReadonlyMap<string, OpenHost> {
+function collect(
+  scope: OutboundScope,
+  servers: readonly RouterServer[],
+  attempt: Attempt,
+): ReadonlyMap<string, OpenHost> {
   const hosts = new Map<string, OpenHost>();
   for (const server of servers) {
     const redirects = server.tls?.httpsRedirect === true;
     const open = (host: string) => {
-      const known = hosts.get(host) ?? { port: server.port, routes: [], rules: new Set(), requiresTls: false };
+      const known = hosts.get(host) ?? { port: server.port, routes: [], rules: new Set(), ...CLOSED };
       hosts.set(host, known);
       if (redirects) known.requiresTls = true;
+      if (scope.mesh.quicListeners && isQuicServer(server)) known.offersQuic = true;
       return known;
     };
     for (const rule of boundTo(scope, server.gateway)) {
       const common = commonHosts(server.hosts, rule.object.namespace, rule.hosts);
       if (common.length === 0) continue;
-      const routes = routesOf(scope, rule, server);
+      const routes = attempt(common.join(", "), () => routesOf(scope, rule, server), rule.object) ?? [];
       // A rule for other ports or gateways says nothing here.
       if (routes.length === 0) continue;
       for (const host of common) {
@@ -56,7 +72,7 @@ function collect(scope: OutboundScope, servers: readonly RouterServer[]): Readon
   return hosts;
 }
 
-function routesOf(scope: OutboundScope, { spec }: VirtualServiceRule, { port, gateway, kind }: RouterServer) {
+function routesOf(scope: OutboundScope, { spec, object }: VirtualServiceRule, { port, gateway, kind }: RouterServer) {
   const { namespace, labels } = scope.traits;
   return buildHttpRoutes(spec.http, {
     port,
@@ -64,13 +80,15 @@ function routesOf(scope: OutboundScope, { spec }: VirtualServiceRule, { port, ga
     lookup: scope,
     caller: { namespace, labels, gateway },
     isProxyless: false,
+    origin: object,
     forwardedHost: routeHeaders(scope).forwardedHost,
     defaultRetries: scope.mesh.defaultRetries,
   });
 }
 
 /** A route that takes every request comes last, of whichever rule it is: rules of one host do not know each other. */
-function virtualHost(scope: OutboundScope, host: string, { port, routes, requiresTls }: OpenHost): VirtualHost {
+function virtualHost(scope: OutboundScope, host: string, open: OpenHost): VirtualHost {
+  const { port, routes, requiresTls, offersQuic } = open;
   const isLast = ({ match = {} }: Route) => isCatchAll(match);
   const ordered = [...routes.filter((route) => !isLast(route)), ...routes.filter(isLast)];
   return {
@@ -78,6 +96,8 @@ function virtualHost(scope: OutboundScope, host: string, { port, routes, require
     domains: [host],
     ...(routeHeaders(scope).attemptCount && { includeRequestAttemptCount: true }),
     ...(requiresTls && { requireTls: "ALL" }),
+    ...(describesPeers(scope) && { requestHeadersToAdd: peerHeaders() }),
+    ...(offersQuic && { responseHeadersToAdd: [quicOffer(port)] }),
     ...(ordered.length > 0 && { routes: ordered }),
   };
 }

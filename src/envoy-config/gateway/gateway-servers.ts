@@ -1,15 +1,18 @@
-import { objectKey } from "../../istio-api/config-object.ts";
+import { type ConfigObject, objectKey } from "../../istio-api/config-object.ts";
 import type { GatewayServer, ServerTls } from "../../istio-api/specs.ts";
 import { hostCovers } from "../../istio-api/values/hostname.ts";
 import { isHttp, type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
+import { createOwnedValues } from "../../mesh-model/derive/derived-store.ts";
 import type { GatewayContent, OutboundScope, ScopeTraits, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { gatewayName } from "../../mesh-model/scopes/gateway-content.ts";
 import { isWildcardBind } from "../listeners/addresses.ts";
+import { ANY_SCOPE } from "../shared/worlds.ts";
 
 /** One server of one Gateway, as a router has it. */
 export interface RouterServer {
   /** `namespace/name` of the Gateway. */
   readonly gateway: string;
+  readonly object: ConfigObject<"Gateway">;
   /** That clients know and rules speak of; the router may listen on another. */
   readonly port: number;
   readonly protocol: Protocol;
@@ -32,20 +35,18 @@ interface MergedGateways {
   readonly merged: readonly MergedServers[];
   /** Servers that cannot be had, and why. */
   readonly problems: readonly string[];
+  /** Gateways that cannot be read, each with what was thrown. */
+  readonly failures: readonly { readonly gateway: ConfigObject<"Gateway">; readonly thrown: unknown }[];
 }
 
-const KNOWN = new WeakMap<GatewayContent, Map<string, MergedGateways>>();
-const NOTHING: MergedGateways = { merged: [], problems: [] };
+const MERGED = createOwnedValues<OutboundScope, MergedGateways>({ kind: ANY_SCOPE });
+const NOTHING: MergedGateways = { merged: [], problems: [], failures: [] };
 
 /** Where the routers of the scope listen; found once for listeners and routes. */
-export function mergeGateways({ gateways, traits }: Pick<OutboundScope, "gateways" | "traits">): MergedGateways {
+export function mergeGateways(scope: OutboundScope): MergedGateways {
+  const { gateways } = scope;
   if (gateways === undefined) return NOTHING;
-  const byTraits = KNOWN.get(gateways) ?? new Map<string, MergedGateways>();
-  KNOWN.set(gateways, byTraits);
-  const key = JSON.stringify([traits.unprivileged, traits.listening.staticPorts, traits.routerPorts]);
-  const merged = byTraits.get(key) ?? mergeServers(gateways, traits);
-  byTraits.set(key, merged);
-  return merged;
+  return MERGED.get(scope, gateways, { make: ({ traits }) => mergeServers(gateways, traits) });
 }
 
 interface OpenServers {
@@ -58,13 +59,28 @@ interface OpenServers {
 function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): MergedGateways {
   const merged = new Map<string, OpenServers>();
   const problems: string[] = [];
+  const failures: { readonly gateway: ConfigObject<"Gateway">; readonly thrown: unknown }[] = [];
   for (const gateway of gateways) {
+    try {
+      addServers(gateway);
+    } catch (thrown) {
+      // The others are served without it. Who makes listeners reports it.
+      failures.push({ gateway, thrown });
+    }
+  }
+  return {
+    merged: [...merged.values()].map(({ bind, port, servers }) => ({ bind, port, servers })),
+    problems,
+    failures,
+  };
+
+  function addServers(gateway: ConfigObject<"Gateway">): void {
     for (const [at, server] of gateway.spec.servers.entries()) {
       if (server.port === undefined) continue;
       for (const port of listensOn(server.port.number, traits)) {
         const key = `${isWildcardBind(server.bind) ? "" : server.bind}_${port}`;
         const listener = merged.get(key) ?? { bind: server.bind, port, servers: [], tlsHosts: new Set() };
-        const made = sharingRoutes(toServer(server, gatewayName(gateway), port), listener.servers[0]);
+        const made = sharingRoutes(toServer(server, gateway, port), listener.servers[0]);
         const reason = unusable(port, traits) ?? refusal(listener, made);
         if (reason !== undefined) {
           problems.push(`${objectKey(gateway)}: spec.servers[${at}]: ${reason}`);
@@ -76,7 +92,6 @@ function mergeServers({ gateways }: GatewayContent, traits: ScopeTraits): Merged
       }
     }
   }
-  return { merged: [...merged.values()].map(({ bind, port, servers }) => ({ bind, port, servers })), problems };
 }
 
 /** One listener has one set of plain routes, however its servers spell the address. */
@@ -89,7 +104,12 @@ function listensOn(port: number, { routerPorts = [] }: ScopeTraits): readonly nu
   return routerPorts.find((known) => known.port === port)?.listensOn ?? [port];
 }
 
-function toServer({ port, hosts, tls, bind }: GatewayServer, gateway: string, listenPort: number): RouterServer {
+function toServer(
+  { port, hosts, tls, bind }: GatewayServer,
+  object: ConfigObject<"Gateway">,
+  listenPort: number,
+): RouterServer {
+  const gateway = gatewayName(object);
   const [namespace = "", name = ""] = gateway.split("/");
   const number = port?.number ?? 0;
   const protocol = parseProtocol(port?.protocol ?? "");
@@ -102,7 +122,7 @@ function toServer({ port, hosts, tls, bind }: GatewayServer, gateway: string, li
     tls: "",
   };
   const parsed = hosts.map((host) => parseServerHost(host, namespace));
-  return { gateway, port: number, protocol, kind, hosts: parsed, tls, routeName: routeNames[kind] };
+  return { gateway, object, port: number, protocol, kind, hosts: parsed, tls, routeName: routeNames[kind] };
 }
 
 /** TLS that is ended here and has HTTP inside is `https`; all other TLS is matched by server name alone. */

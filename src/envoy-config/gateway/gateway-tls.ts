@@ -1,9 +1,11 @@
 import type { ServerTls } from "../../istio-api/specs.ts";
 import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
+import { pack } from "../../protobuf/envoy/index.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {
   CertificateValidationContext,
   CommonTlsContext,
+  DownstreamTlsContext,
   TlsParameters,
 } from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
 import { SERVER_ALPN } from "../shared/alpn.ts";
@@ -20,6 +22,24 @@ import {
 
 /** TLS that a router ends with the certificates that the server names. The mesh's defaults are not for TLS inside the mesh. */
 export function gatewayTlsSocket(tls: ServerTls, defaults: TlsDefaults): TransportSocket {
+  return serverTlsSocket(gatewayTlsContext(tls, defaults, SERVER_ALPN));
+}
+
+/** The same certificates for HTTP/3. */
+export function gatewayQuicSocket(tls: ServerTls, defaults: TlsDefaults): TransportSocket {
+  return {
+    name: "envoy.transport_sockets.quic",
+    typedConfig: pack("envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport", {
+      downstreamTlsContext: gatewayTlsContext(tls, defaults, ["h3"]),
+    }),
+  };
+}
+
+function gatewayTlsContext(
+  tls: ServerTls,
+  defaults: TlsDefaults,
+  alpnProtocols: readonly string[],
+): DownstreamTlsContext {
   const { minProtocolVersion, maxProtocolVersion, cipherSuites } = tls;
   const tlsParams = {
     ...(tls.mode !== "ISTIO_MUTUAL" && defaultParams(defaults)),
@@ -28,12 +48,12 @@ export function gatewayTlsSocket(tls: ServerTls, defaults: TlsDefaults): Transpo
   };
   const commonTlsContext: CommonTlsContext = {
     ...(Object.keys(tlsParams).length > 0 && { tlsParams }),
-    alpnProtocols: SERVER_ALPN,
+    alpnProtocols,
     tlsCertificateSdsSecretConfigs: certificates(tls),
     ...validation(tls),
   };
   const requireClientCertificate = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
-  return serverTlsSocket({ commonTlsContext, requireClientCertificate });
+  return { commonTlsContext, requireClientCertificate };
 }
 
 function defaultParams({ ecdhCurves, cipherSuites, minimumVersion }: TlsDefaults): TlsParameters {

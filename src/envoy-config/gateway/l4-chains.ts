@@ -6,7 +6,8 @@ import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { generateEndpoints } from "../endpoints/load-assignment.ts";
 import { type DestinationContext, filterToRoute, tcpProxyTo } from "../listeners/tcp-proxy.ts";
 import { MESH_ALPN } from "../shared/alpn.ts";
-import { parseClusterName, sniOf } from "../shared/cluster-name.ts";
+import { type Attempt, madeOf } from "../shared/attempt.ts";
+import { parseClusterName, sniOf, statNamed } from "../shared/cluster-name.ts";
 import { boundTo, commonHosts, mergeGateways, type RouterServer } from "./gateway-servers.ts";
 
 /** A chain before it is known which others it stands beside. */
@@ -20,15 +21,22 @@ export interface GatewayChain {
 /** Where the bytes of a server without HTTP layer go: to the first `tcp` route that speaks of it. */
 export function tcpFilters(context: DestinationContext, server: RouterServer): readonly Filter[] | undefined {
   for (const rule of rulesFor(context.scope, server)) {
-    const route = rule.spec.tcp.find(({ match }) => match.length === 0 || match.some((one) => applies(one, server)));
-    if (route !== undefined) return [filterToRoute(context, route.route, ruleName(rule))];
+    const filters = madeOf(rule.object, () => {
+      const route = rule.spec.tcp.find(({ match }) => match.length === 0 || match.some((one) => applies(one, server)));
+      return route && [filterToRoute(context, route.route, ruleName(rule))];
+    });
+    if (filters !== undefined) return filters;
   }
   return undefined;
 }
 
-/** TLS that others end, by server name. */
-export function passthroughChains(context: DestinationContext, server: RouterServer): readonly GatewayChain[] {
-  return rulesFor(context.scope, server).flatMap((rule) =>
+/** TLS that others end, by server name; without the rules of which no chains can be made. */
+export function passthroughChains(
+  context: DestinationContext,
+  server: RouterServer,
+  attempt: Attempt,
+): readonly GatewayChain[] {
+  const chainsOf = (rule: VirtualServiceRule) =>
     rule.spec.tls.flatMap(({ match, route }) =>
       match
         .filter((one) => applies(one, server))
@@ -36,7 +44,9 @@ export function passthroughChains(context: DestinationContext, server: RouterSer
           names: sniHosts.includes("*") ? [] : [...new Set(sniHosts.map((host) => host.toLowerCase()))],
           filters: [filterToRoute(context, route, ruleName(rule))],
         })),
-    ),
+    );
+  return rulesFor(context.scope, server).flatMap(
+    (rule) => attempt(rule.hosts.join(", "), () => chainsOf(rule), rule.object) ?? [],
   );
 }
 
@@ -85,11 +95,11 @@ export function passthroughClusters(scope: OutboundScope, clusters: readonly Clu
   return clusters.flatMap((cluster) => {
     const parsed = parseClusterName(cluster.name ?? "");
     if (parsed === undefined) return [];
-    const name = sniOf("outbound", parsed.port, parsed.subset, parsed.host);
+    const named = statNamed(sniOf("outbound", parsed.port, parsed.subset, parsed.host));
     const { transportSocket, transportSocketMatches, typedExtensionProtocolOptions, loadAssignment, ...rest } = cluster;
-    if (loadAssignment === undefined) return { ...rest, name };
-    const assignment = generateEndpoints(scope, name);
+    if (loadAssignment === undefined) return { ...rest, ...named };
+    const assignment = generateEndpoints(scope, named.name);
     // Names to look up are in the cluster itself, which is nothing without them.
-    return assignment.endpoints === undefined ? [] : { ...rest, name, loadAssignment: assignment };
+    return assignment.endpoints === undefined ? [] : { ...rest, ...named, loadAssignment: assignment };
   });
 }

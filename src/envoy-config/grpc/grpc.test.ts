@@ -91,7 +91,6 @@ describe("listeners of servers", () => {
       filterChains: [
         { name: "inbound-plaintext", filters: [{ name: "inbound-hcmplaintext", typedConfig: expect.anything() }] },
       ],
-      trafficDirection: "INBOUND",
     });
   });
 

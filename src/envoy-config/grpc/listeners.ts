@@ -5,18 +5,26 @@ import { isIP } from "../../net/ip.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { buildGrpcAccessFilters } from "../authz/access-policies.ts";
+import type { FailedPolicy } from "../authz/failed-policies.ts";
 import { httpPorts } from "../routes/rule-index.ts";
 import { clusterName } from "../shared/cluster-name.ts";
 import { providedTls } from "./clusters.ts";
 
 /** The listeners asked for; no names at all mean everything that the client could call. Names that mean nothing get no answer. */
-export function generateGrpcListeners(view: ProxyView, names: readonly string[]): readonly Listener[] {
+export function generateGrpcListeners(
+  view: ProxyView,
+  names: readonly string[],
+  onFailed: OnFailed = () => undefined,
+): readonly Listener[] {
   if (names.length === 0) return everyClientListener(view.outbound);
   const listeners = names.flatMap((name) =>
-    isServerListener(name) ? (serverListener(view, name) ?? []) : clientListeners(view.outbound, name),
+    isServerListener(name) ? (serverListener(view, name, onFailed) ?? []) : clientListeners(view.outbound, name),
   );
   return [...new Map(listeners.map((listener) => [listener.name, listener])).values()];
 }
+
+/** An access policy of a server's listener cannot be built. */
+type OnFailed = (listener: string, policy: FailedPolicy) => void;
 
 /** What a client needs to call the target it asks for, under the name it asks by; one per port when it names none. */
 function clientListeners(scope: OutboundScope, name: string): readonly Listener[] {
@@ -88,7 +96,7 @@ function isServerListener(name: string): boolean {
  * How a gRPC server is to accept connections on an address. Undefined for an address that is none, or a port that no service of the
  * workload leads to. gRPC refuses listener filters and chains that it would have to choose by sniffing.
  */
-function serverListener(view: ProxyView, name: string): Listener | undefined {
+function serverListener(view: ProxyView, name: string, onFailed: OnFailed): Listener | undefined {
   const [, address = "", digits = ""] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(name.slice(PREFIX.length)) ?? [];
   const port = Number(digits);
   if (isIP(address) === 0 || !serves(view.inbound, port)) return undefined;
@@ -99,11 +107,15 @@ function serverListener(view: ProxyView, name: string): Listener | undefined {
     filterChains: [
       {
         name: `inbound-${kind}`,
-        filters: [filter(`inbound-hcm${kind}`, buildManager(view))],
+        filters: [
+          filter(
+            `inbound-hcm${kind}`,
+            buildManager(view, (policy) => onFailed(name, policy)),
+          ),
+        ],
         ...(kind === "mtls" && { transportSocket: MUTUAL_TLS }),
       },
     ],
-    trafficDirection: "INBOUND",
   };
 }
 
@@ -116,15 +128,14 @@ const MUTUAL_TLS = {
   }),
 };
 
-function buildManager(view: ProxyView) {
+function buildManager(view: ProxyView, onFailed: (policy: FailedPolicy) => void) {
   return pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
     routeConfig: {
       name: "inbound",
-      virtualHosts: [
-        { name: "inbound", domains: ["*"], routes: [{ match: { prefix: "/" }, nonForwardingAction: {} }] },
-      ],
+      // Without a name, as other control planes send it: nothing is forwarded, so that no client asks for it.
+      virtualHosts: [{ domains: ["*"], routes: [{ match: { prefix: "/" }, nonForwardingAction: {} }] }],
     },
-    httpFilters: [...buildGrpcAccessFilters(view), filter("envoy.filters.http.router", ROUTER)],
+    httpFilters: [...buildGrpcAccessFilters(view, onFailed), filter("envoy.filters.http.router", ROUTER)],
   });
 }
 

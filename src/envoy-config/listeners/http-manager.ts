@@ -10,6 +10,8 @@ import type {
   HttpFilter,
 } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { PRESERVED_CASE } from "../shared/header-case.ts";
+import { messageFilters } from "../telemetry/metrics.ts";
+import type { ManagerTracing } from "../telemetry/tracing.ts";
 
 /** What the HTTP managers of one proxy have in common. */
 export interface HttpManagerSettings {
@@ -18,6 +20,7 @@ export interface HttpManagerSettings {
   readonly headers: ProxyHeaders;
   readonly http1: Http1ProtocolOptions;
   readonly idleTimeout: string;
+  readonly tracing: ManagerTracing["settings"];
 }
 
 /** What the proxy itself says goes before the mesh's default. */
@@ -25,6 +28,7 @@ export function httpManagerSettings(
   mesh: MeshSettings,
   { listening, preservesHeaderCase }: Pick<ProxyNode, "listening" | "preservesHeaderCase">,
   accessLog: readonly AccessLog[],
+  tracing: ManagerTracing,
 ): HttpManagerSettings {
   const keepsCase = preservesHeaderCase ?? mesh.preservesHeaderCase;
   return {
@@ -33,6 +37,7 @@ export function httpManagerSettings(
     headers: listening.headers ?? mesh.proxyHeaders,
     http1: { ...(listening.http10 && { acceptHttp10: true }), ...(keepsCase && PRESERVED_CASE) },
     idleTimeout: listening.idleTimeout,
+    tracing: tracing.settings,
   };
 }
 
@@ -41,7 +46,8 @@ type HttpManagerOptions = Omit<HttpConnectionManager, "statPrefix" | "httpFilter
   Required<Pick<HttpConnectionManager, "statPrefix" | "httpFilters">>;
 
 export function httpManagerFilter(settings: HttpManagerSettings, options: HttpManagerOptions): Filter {
-  const { headers, idleTimeout, accessLog } = settings;
+  const { headers, idleTimeout, accessLog, tracing } = settings;
+  const { httpFilters = [] } = options;
   const http1 = { ...options.httpProtocolOptions, ...settings.http1 };
   return {
     name: "envoy.filters.network.http_connection_manager",
@@ -54,14 +60,26 @@ export function httpManagerFilter(settings: HttpManagerSettings, options: HttpMa
       proxy100Continue: true,
       upgradeConfigs: UPGRADES,
       ...options,
+      // Just before the router, which is the last.
+      httpFilters: [...httpFilters.slice(0, -1), ...messageFilters(accessLog), ...httpFilters.slice(-1)],
       ...(Object.keys(http1).length > 0 && { httpProtocolOptions: http1 }),
       ...(idleTimeout !== "" && { commonHttpProtocolOptions: { idleTimeout } }),
       ...serverHeader(headers, options.serverName),
       ...(headers.requestId?.disabled === true && { generateRequestId: false }),
       ...(headers.xForwardedPort?.enabled === true && { appendXForwardedPort: true }),
       ...(accessLog.length > 0 && { accessLog }),
+      ...withOperation(tracing, options.tracing?.operation),
     }),
   };
+}
+
+/** What a manager itself says of spans is their name. */
+function withOperation(
+  settings: HttpManagerSettings["tracing"],
+  operation: string | undefined,
+): Partial<HttpConnectionManager> {
+  if (settings.tracing === undefined || operation === undefined) return { tracing: undefined, ...settings };
+  return { ...settings, tracing: { ...settings.tracing, operation } };
 }
 
 /** The name that responses are given, or that of the application behind. */

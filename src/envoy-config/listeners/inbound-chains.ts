@@ -1,18 +1,24 @@
 import { isHttp, isHttp2, isSniffed, type Protocol } from "../../istio-api/values/protocol.ts";
 import type { MtlsMode } from "../../mesh-model/push-snapshot.ts";
+import { UNKNOWN } from "../../mesh-model/workload-labels.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { Filter, FilterChain, FilterChainMatch } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { InboundPolicies } from "../authz/access-policies.ts";
 import { MESH_ALPN, MESH_HTTP_ALPN, MESH_TCP_ALPN, PLAINTEXT_HTTP } from "../shared/alpn.ts";
+import type { ServedService } from "../telemetry/metric-tags.ts";
+import type { InboundReporting } from "../telemetry/reporting.ts";
+import type { ChainPlace, WasmPlugins } from "../wasm/wasm-plugins.ts";
 import { buildHttpFilters, type HttpManagerSettings, httpManagerFilter } from "./http-manager.ts";
 import { tcpProxyTo } from "./tcp-proxy.ts";
 
 /** What all chains of one proxy share. */
 export interface InboundSettings extends HttpManagerSettings {
   readonly policies: InboundPolicies;
+  readonly plugins: WasmPlugins;
   /** The workload's own certificate, for chains that end TLS. */
   readonly tlsSocket: TransportSocket;
+  readonly reporting: Pick<InboundReporting, "logsOf">;
 }
 
 /** One port, or all ports that are not named elsewhere. */
@@ -23,6 +29,8 @@ export interface InboundTarget {
   /** Undefined: every port. */
   readonly destinationPort?: number;
   readonly statPrefix: string;
+  /** The one that is served there; undefined: none is known. */
+  readonly service?: ServedService;
   readonly chainName: (layer: ChainShape["layer"]) => string;
   /** Instead of the workload's. */
   readonly tlsSocket?: TransportSocket;
@@ -34,16 +42,28 @@ export function buildInboundChains(
   shapes: readonly ChainShape[],
 ): readonly FilterChain[] {
   // Chains of a port differ in their match alone.
-  const http = shapes.some(({ layer }) => layer === "http") ? httpFilters(settings, target) : [];
-  const tcp = [...settings.policies.network, tcpProxyTo(target.cluster, settings.accessLog, settings.idleTimeout)];
+  const logs = settings.reporting.logsOf(target.service ?? { ...NO_SERVICE, name: target.cluster });
+  const http = shapes.some(({ layer }) => layer === "http")
+    ? httpFilters({ ...settings, accessLog: logs.http }, target)
+    : [];
   const { destinationPort } = target;
+  const { policies, plugins } = settings;
+  const network = plugins.network(policies.network, policies.places.network, placeOf(target));
+  const ended = [...network, tcpProxyTo(target.cluster, logs.tcp, settings.idleTimeout, true)];
+  const tcp = [...network, tcpProxyTo(target.cluster, logs.tcp, settings.idleTimeout)];
   return shapes.map(({ match, layer, endsTls }) => ({
     name: target.chainName(layer),
     filterChainMatch: { ...(destinationPort !== undefined && { destinationPort }), ...match },
     ...(endsTls && { transportSocket: target.tlsSocket ?? settings.tlsSocket }),
-    filters: layer === "http" ? http : tcp,
+    filters: layer === "http" ? http : endsTls ? ended : tcp,
   }));
 }
+
+function placeOf({ destinationPort: port = 0 }: InboundTarget): ChainPlace {
+  return { mode: "SERVER", port };
+}
+
+const NO_SERVICE = { host: UNKNOWN, namespace: UNKNOWN };
 
 function httpFilters(settings: InboundSettings, target: InboundTarget): readonly Filter[] {
   const { protocol, cluster, servicePort, statPrefix } = target;
@@ -53,6 +73,7 @@ function httpFilters(settings: InboundSettings, target: InboundTarget): readonly
     envoyDebugHeaders,
   } = settings.headers;
   const hidesDebugHeaders = envoyDebugHeaders?.disabled === true;
+  const { policies, plugins } = settings;
   return [
     httpManagerFilter(settings, {
       statPrefix,
@@ -60,12 +81,13 @@ function httpFilters(settings: InboundSettings, target: InboundTarget): readonly
       httpFilters: buildHttpFilters({
         grpcWeb: protocol === "GRPC-Web",
         hidesDebugHeaders,
-        security: settings.policies.http,
+        security: plugins.http(policies.http, policies.places.http, placeOf(target)),
       }),
       // Tells the application who called: it sees only the proxy's connection.
       forwardClientCertDetails: forwardedClientCert === "UNDEFINED" ? "APPEND_FORWARD" : forwardedClientCert,
       setCurrentClientCertDetails: { subject: true, dns: true, uri: true, ...details },
       serverName: "istio-envoy",
+      ...(target.service && { tracing: { operation: `${target.service.host}:${servicePort}/*` } }),
       ...(isHttp2(protocol) && { http2ProtocolOptions: {} }),
     }),
   ];

@@ -357,6 +357,7 @@ describe("settings of mesh and node", () => {
     const policies: InboundPolicies = {
       http: [{ name: "envoy.filters.http.jwt_authn" }, { name: "envoy.filters.http.rbac" }],
       network: [{ name: "envoy.filters.network.rbac" }],
+      places: { http: { authn: 0, authz: 1 }, network: { authn: 0, authz: 0 } },
     };
     const generated = generate([ports], {}, { policies });
     expect(filterNames(configOf(chain(80, generated)))).toEqual(["jwt_authn", "rbac", "fault", "cors", "router"]);

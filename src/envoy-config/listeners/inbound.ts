@@ -1,10 +1,11 @@
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import type { AccessLogs } from "../access-log/file-log.ts";
-import { inboundLogs } from "../access-log/telemetry.ts";
 import { type InboundPolicies, NO_POLICIES } from "../authz/access-policies.ts";
+import { plainly } from "../shared/attempt.ts";
 import { clusterName, INBOUND_PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
+import { type InboundReporting, inboundReporting } from "../telemetry/reporting.ts";
 import { afterTls, meshTlsSocket, ownTlsSocket } from "../tls/server-tls.ts";
+import { selectPlugins } from "../wasm/wasm-plugins.ts";
 import { listenerAddress, listenerName, wildcardBinds } from "./addresses.ts";
 import { httpManagerSettings } from "./http-manager.ts";
 import {
@@ -25,34 +26,67 @@ import {
 } from "./listener-filters.ts";
 import { type ServedPort, servedPorts } from "./served-ports.ts";
 import { blackHoleChain } from "./tcp-proxy.ts";
+import { acceptsTunnels, TUNNEL_PORT, throughTunnel, tunnelListeners } from "./tunnel.ts";
 
 /**
  * The listener for redirected connections first, then those that are really bound. Of the node only interception, address families,
- * certificate files and, for ingress listeners that are bound without an address, its first address are used.
+ * certificate files and, for ingress listeners that are bound without an address, its first address are used. A port that cannot be
+ * served costs the others nothing: it is treated as one of no service.
  */
-export function generateInboundListeners(view: ProxyView, policies: InboundPolicies = NO_POLICIES): GeneratedListeners {
+export function generateInboundListeners(
+  view: ProxyView,
+  policies: InboundPolicies = NO_POLICIES,
+  attempt = plainly,
+): GeneratedListeners {
   // Routers listen where Gateways say.
   if (view.node.type === "router") return { listeners: [], conflicts: [] };
   const { mesh } = view.snapshot;
-  const accessLogs = inboundLogs(view);
+  const reporting = inboundReporting(view);
   const settings: InboundSettings = {
-    ...httpManagerSettings(mesh, view.node, accessLogs.traffic),
+    ...httpManagerSettings(mesh, view.node, [], reporting.tracing),
+    reporting,
     policies,
+    plugins: selectPlugins(view.snapshot.configs, mesh.rootNamespace, view.node),
     tlsSocket: meshTlsSocket(mesh, view.node.serverTls),
   };
   const { ports, conflicts } = servedPorts(view);
-  const redirected = ports.filter(({ bind }) => bind === undefined);
   const chainsOf = (port: ServedPort) => portChains(view, settings, port);
-  const bound = ports.flatMap((port) =>
-    port.bind === undefined ? [] : [buildBoundListener(view, port.bind, port, chainsOf(port), accessLogs)],
-  );
+  const bound = ports.flatMap((port) => {
+    const { bind, owner, of } = port;
+    if (bind === undefined) return [];
+    return attempt(owner, () => buildBoundListener(view, bind, port, chainsOf(port), reporting), of) ?? [];
+  });
   if (view.node.interception === "NONE") return { listeners: bound, conflicts };
+  const redirected = ports.flatMap((port) => {
+    if (port.bind !== undefined) return [];
+    const chains = attempt(port.owner, () => chainsOf(port), port.of);
+    return chains === undefined ? [] : { port, chains };
+  });
+  const served = redirected.map(({ port }) => port);
   const chains = [
     blackHoleChain(`${VIRTUAL_INBOUND}-blackhole`, mesh.proxyInboundListenPort),
-    ...passthroughChains(view, settings, new Set(redirected.map(({ targetPort }) => targetPort))),
-    ...redirected.flatMap(chainsOf),
+    ...passthroughChains(view, settings, new Set(served.map(({ targetPort }) => targetPort))),
+    ...redirected.flatMap((one) => one.chains),
   ];
-  return { listeners: [buildVirtualInbound(view, chains, accessLogs), ...bound], conflicts };
+  const tunnels = acceptsTunnels(view.node) ? tunnelListeners(view, tunnelledChains(view, settings, served)) : [];
+  return { listeners: [buildVirtualInbound(view, chains, reporting), ...bound, ...tunnels], conflicts };
+}
+
+/** What comes through a tunnel has proved who it is, so that it is taken in plain text whatever the mode. */
+function tunnelledChains(
+  view: ProxyView,
+  settings: InboundSettings,
+  ports: readonly ServedPort[],
+): readonly FilterChain[] {
+  const { mesh } = view.snapshot;
+  const inside = { ...view, inbound: { ...view.inbound, mtls: "DISABLE" as const, portMtls: new Map() } };
+  const policed = { ...settings, policies: throughTunnel(settings.policies) };
+  const own = [mesh.proxyListenPort, mesh.proxyInboundListenPort, TUNNEL_PORT];
+  return [
+    ...own.map((port) => blackHoleChain(`${VIRTUAL_INBOUND}-blackhole-${port}`, port)),
+    ...passthroughChains(inside, policed, new Set(ports.map(({ targetPort }) => targetPort))),
+    ...ports.flatMap((port) => portChains(inside, policed, port)),
+  ];
 }
 
 function portChains(view: ProxyView, settings: InboundSettings, port: ServedPort): readonly FilterChain[] {
@@ -64,10 +98,13 @@ function portChains(view: ProxyView, settings: InboundSettings, port: ServedPort
   const ownSocket = mode === "DISABLE" && port.tls !== undefined ? ownTlsSocket(port.tls) : undefined;
   const protocol = ownSocket === undefined ? port.protocol : afterTls(port.protocol);
   const shapes = ownSocket === undefined ? CHAIN_TABLE[mode] : OWN_TLS_CHAINS;
+  // Where several services share the port, the oldest is the one that is called.
+  const served = view.inbound.targets.find((target) => target.targetPort === targetPort)?.service;
   return buildInboundChains(
     settings,
     {
       cluster: clusterName("inbound", targetPort),
+      ...(served && { service: { host: served.hostname, name: served.name, namespace: served.namespace } }),
       protocol,
       servicePort,
       destinationPort: targetPort,
@@ -84,7 +121,7 @@ function buildBoundListener(
   bind: string,
   { targetPort }: ServedPort,
   filterChains: readonly FilterChain[],
-  accessLogs: AccessLogs,
+  reporting: InboundReporting,
 ): Listener {
   const matches = filterChains.map(({ filterChainMatch = {} }) => filterChainMatch);
   return {
@@ -94,14 +131,14 @@ function buildBoundListener(
     ...detectionTimeout(view.snapshot.mesh, inspectorsByPort(matches)),
     filterChains,
     maxConnectionsToAcceptPerSocketEvent: 1,
-    ...(accessLogs.listener.length > 0 && { accessLog: accessLogs.listener }),
+    ...(reporting.listener.length > 0 && { accessLog: reporting.listener }),
   };
 }
 
 export const VIRTUAL_INBOUND = "virtualInbound";
 
 /** Takes every connection that the machine redirects to the proxy, and finds by its original destination what it is for. */
-function buildVirtualInbound(view: ProxyView, chains: readonly FilterChain[], accessLogs: AccessLogs): Listener {
+function buildVirtualInbound(view: ProxyView, chains: readonly FilterChain[], reporting: InboundReporting): Listener {
   const { mesh } = view.snapshot;
   const isTransparent = view.node.interception === "TPROXY";
   const matches = chains.map(({ filterChainMatch = {} }) => filterChainMatch);
@@ -119,7 +156,7 @@ function buildVirtualInbound(view: ProxyView, chains: readonly FilterChain[], ac
     filterChains: chains,
     // Spreads accepted connections over the workers.
     maxConnectionsToAcceptPerSocketEvent: 1,
-    ...(accessLogs.listener.length > 0 && { accessLog: accessLogs.listener }),
+    ...(reporting.listener.length > 0 && { accessLog: reporting.listener }),
   };
 }
 

@@ -3,7 +3,8 @@ import { compareSpecificity, hostCovers, hostsOverlap, isWildcard } from "../../
 import { isHttp, isSniffed, type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { EgressListener, OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { findPort, isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
-import type { AccessLogs } from "../access-log/file-log.ts";
+import type { Attempt } from "../shared/attempt.ts";
+import type { MetricLogs } from "../telemetry/metrics.ts";
 import { bindsOf, isWildcardBind, type ListenerBinds, type ListenOn, listenOn, sharedBinds } from "./addresses.ts";
 import type { ListenerConflict } from "./listener-conflict.ts";
 import { createOutboundEntries, type HttpPart, type OutboundEntry, type PortEntry } from "./outbound-entry.ts";
@@ -12,7 +13,12 @@ import { buildRuleChain, buildTcpChains } from "./tcp-chains.ts";
 type Report = (conflict: ListenerConflict) => void;
 
 /** All services that the proxy may call, sorted into listeners by address and port. */
-export function collectEntries(scope: OutboundScope, accessLogs: AccessLogs, report: Report): Iterable<OutboundEntry> {
+export function collectEntries(
+  scope: OutboundScope,
+  reporting: MetricLogs,
+  report: Report,
+  attempt: Attempt,
+): Iterable<OutboundEntry> {
   const entries = createOutboundEntries(report);
   for (const egress of scope.egress) {
     // Ports that a Sidecar object names are as it says; the listener without port adds all others.
@@ -21,13 +27,19 @@ export function collectEntries(scope: OutboundScope, accessLogs: AccessLogs, rep
     const rules = createHostRules(egress.virtualServices);
     for (const service of egress.services) {
       if (service.resolution === "Alias") continue;
-      for (const port of calledPorts(service, egress)) {
-        for (const listener of bindsOf(scope, listen, service, port)) {
-          entries.add(buildPortEntry({ scope, accessLogs, rules, service, port, listener }));
-        }
-      }
+      const own = attempt(
+        service.hostname,
+        () =>
+          calledPorts(service, egress).flatMap((port) =>
+            bindsOf(scope, listen, service, port).map((listener) =>
+              buildPortEntry({ scope, reporting, rules, service, port, listener }),
+            ),
+          ),
+        service,
+      );
+      for (const entry of own ?? []) entries.add(entry);
     }
-    for (const entry of unregisteredHosts({ scope, accessLogs, egress, listen })) entries.add(entry);
+    for (const entry of unregisteredHosts({ scope, reporting, egress, listen, attempt })) entries.add(entry);
   }
   return entries.all;
 }
@@ -59,14 +71,14 @@ function onlyPort({ ports }: Service, protocol: Protocol, listenPort: number): S
 
 interface PortEntryInput {
   readonly scope: OutboundScope;
-  readonly accessLogs: AccessLogs;
+  readonly reporting: MetricLogs;
   readonly rules: HostRules;
   readonly service: Service;
   readonly port: CalledPort;
   readonly listener: ListenerBinds;
 }
 
-function buildPortEntry({ scope, accessLogs, rules, service, port, listener }: PortEntryInput): PortEntry {
+function buildPortEntry({ scope, reporting, rules, service, port, listener }: PortEntryInput): PortEntry {
   const { number, protocol, servicePort } = port;
   const { binds, isBound } = listener;
   const listenPort = isUnixAddress(binds[0] ?? "") ? 0 : number;
@@ -83,7 +95,7 @@ function buildPortEntry({ scope, accessLogs, rules, service, port, listener }: P
       : buildTcpChains({
           scope,
           listenPort,
-          accessLog: accessLogs.traffic,
+          accessLog: reporting.tcp,
           service,
           protocol,
           servicePort: servicePort.port,
@@ -110,9 +122,10 @@ const HTTPS_PORT = 443;
 
 interface UnregisteredInput {
   readonly scope: OutboundScope;
-  readonly accessLogs: AccessLogs;
+  readonly reporting: MetricLogs;
   readonly egress: EgressListener;
   readonly listen: ListenOn;
+  readonly attempt: Attempt;
 }
 
 /**
@@ -121,10 +134,13 @@ interface UnregisteredInput {
  */
 function unregisteredHosts(input: UnregisteredInput): readonly PortEntry[] {
   const isService = createServiceTest(input.scope);
-  return input.egress.virtualServices.flatMap((rule) => {
+  const entriesOf = (rule: VirtualServiceRule) => {
     const hosts = rule.spec.tls.length === 0 ? [] : rule.hosts.filter((host) => !isService(host));
     return hosts.length === 0 ? [] : portEntriesOf(input, rule, hosts);
-  });
+  };
+  return input.egress.virtualServices.flatMap(
+    (rule) => input.attempt(rule.hosts[0] ?? "", () => entriesOf(rule), rule.object) ?? [],
+  );
 }
 
 function portEntriesOf(
@@ -132,7 +148,7 @@ function portEntriesOf(
   rule: VirtualServiceRule,
   hosts: readonly string[],
 ): readonly PortEntry[] {
-  const { scope, accessLogs, egress, listen } = input;
+  const { scope, reporting, egress, listen } = input;
   const { binds, isBound } = sharedBinds(scope, listen);
   return rule.spec.tls.flatMap(({ match, route }) =>
     match.flatMap((given): readonly PortEntry[] => {
@@ -140,7 +156,7 @@ function portEntriesOf(
       const [host] = sniHosts;
       const port = given.port === 0 ? HTTPS_PORT : given.port;
       if (host === undefined || (egress.port !== undefined && egress.port.number !== port)) return [];
-      const context = { scope, listenPort: port, accessLog: accessLogs.traffic };
+      const context = { scope, listenPort: port, accessLog: reporting.tcp };
       const chain = buildRuleChain(context, { rule, match: { ...given, sniHosts }, route, host });
       return chain === undefined ? [] : [{ binds, port, isBound, protocol: "TLS", owner: host, tcp: [chain] }];
     }),

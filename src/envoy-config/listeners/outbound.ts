@@ -3,11 +3,12 @@ import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { isDynamic } from "../../mesh-model/service.ts";
 import type { FilterChain, FilterChainMatch, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpConnectionManager } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
-import type { AccessLogs } from "../access-log/file-log.ts";
-import { outboundLogs } from "../access-log/telemetry.ts";
 import { HTTP_PROXY_ROUTE } from "../routes/route-configuration.ts";
 import { PLAINTEXT_HTTP } from "../shared/alpn.ts";
+import { plainly } from "../shared/attempt.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
+import { type OutboundReporting, outboundReporting } from "../telemetry/reporting.ts";
+import { IN_FRONT, scopePlugins } from "../wasm/wasm-plugins.ts";
 import { isWildcardBind, listenerAddress, listenerName, loopbackBinds, wildcardBinds } from "./addresses.ts";
 import { buildHttpFilters, httpManagerFilter, httpManagerSettings, routesFrom } from "./http-manager.ts";
 import {
@@ -22,13 +23,13 @@ import type { HttpPart, OutboundEntry } from "./outbound-entry.ts";
 import { blackHoleChain, catchAllChain } from "./tcp-proxy.ts";
 
 /** For calls to services, then for the HTTP proxy, then for everything that was redirected. */
-export function generateOutboundListeners(scope: OutboundScope): GeneratedListeners {
-  const accessLogs = outboundLogs(scope);
+export function generateOutboundListeners(scope: OutboundScope, attempt = plainly): GeneratedListeners {
+  const reporting = outboundReporting(scope);
   const conflicts: ListenerConflict[] = [];
-  const httpProxy = buildHttpProxyListener(scope, accessLogs);
+  const httpProxy = buildHttpProxyListener(scope, reporting);
   const taken = new Set([...ingressAddresses(scope), ...addressesOf(httpProxy)]);
   const listeners: Listener[] = [];
-  for (const entry of collectEntries(scope, accessLogs, (conflict) => conflicts.push(conflict))) {
+  for (const entry of collectEntries(scope, reporting, (conflict) => conflicts.push(conflict), attempt)) {
     const { binds, port } = entry;
     const free = binds.filter((bind) => !taken.has(listenerName(bind, port)));
     const kind = unusable(scope, entry) ?? (free.length === 0 ? "address" : undefined);
@@ -38,10 +39,11 @@ export function generateOutboundListeners(scope: OutboundScope): GeneratedListen
       continue;
     }
     for (const bind of free) taken.add(listenerName(bind, port));
-    listeners.push(buildOutboundListener(scope, { ...entry, binds: free }, accessLogs));
+    const built = attempt(ownerOf(entry), () => buildOutboundListener(scope, { ...entry, binds: free }, reporting));
+    if (built !== undefined) listeners.push(built);
   }
   if (httpProxy !== undefined) listeners.push(httpProxy);
-  if (scope.traits.interception !== "NONE") listeners.push(buildVirtualOutbound(scope, accessLogs));
+  if (scope.traits.interception !== "NONE") listeners.push(buildVirtualOutbound(scope, reporting));
   return { listeners, conflicts };
 }
 
@@ -76,7 +78,7 @@ function ownerOf({ tcp, http }: OutboundEntry): string {
 const VIRTUAL_OUTBOUND = "virtualOutbound";
 
 /** Takes every redirected connection and hands it to the listener of its first destination, if there is one. */
-function buildVirtualOutbound(scope: OutboundScope, accessLogs: AccessLogs): Listener {
+function buildVirtualOutbound(scope: OutboundScope, reporting: OutboundReporting): Listener {
   const port = scope.mesh.proxyListenPort;
   return {
     ...listenerAddress(wildcardBinds(scope.traits), port),
@@ -86,15 +88,16 @@ function buildVirtualOutbound(scope: OutboundScope, accessLogs: AccessLogs): Lis
     ...(scope.traits.interception === "TPROXY" && { transparent: true }),
     filterChains: [
       blackHoleChain(`${VIRTUAL_OUTBOUND}-blackhole`, port),
-      catchAllChain(scope, `${VIRTUAL_OUTBOUND}-catchall-tcp`, accessLogs.traffic),
+      catchAllChain(scope, `${VIRTUAL_OUTBOUND}-catchall-tcp`, reporting.tcp),
     ],
+    ...(reporting.listenerFilters.length > 0 && { listenerFilters: reporting.listenerFilters }),
     maxConnectionsToAcceptPerSocketEvent: 1,
-    ...(accessLogs.listener.length > 0 && { accessLog: accessLogs.listener }),
+    ...(reporting.listener.length > 0 && { accessLog: reporting.listener }),
   };
 }
 
 /** For applications with an explicit proxy, as of `http_proxy`. */
-function buildHttpProxyListener(scope: OutboundScope, accessLogs: AccessLogs): Listener | undefined {
+function buildHttpProxyListener(scope: OutboundScope, reporting: OutboundReporting): Listener | undefined {
   const port = scope.traits.httpProxyPort || scope.mesh.proxyHttpPort;
   if (port === 0) return undefined;
   const address = listenerAddress(loopbackBinds(scope.traits), port);
@@ -104,15 +107,15 @@ function buildHttpProxyListener(scope: OutboundScope, accessLogs: AccessLogs): L
     ...address,
     trafficDirection: "OUTBOUND",
     ...exactBalance(scope.traits.listening.outboundBalance),
-    ...detectionTimeout(scope.mesh, []),
-    filterChains: [outboundHttpChain(scope, address.name ?? "", part, accessLogs)],
+    ...detectionTimeout(scope.mesh, reporting.listenerFilters),
+    filterChains: [outboundHttpChain(scope, address.name ?? "", port, part, reporting)],
     maxConnectionsToAcceptPerSocketEvent: 1,
   };
 }
 
-function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry, accessLogs: AccessLogs): Listener {
+function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry, reporting: OutboundReporting): Listener {
   const { binds, port, isBound } = entry;
-  const chains = [...httpChains(scope, entry, accessLogs), ...tcpChains(entry)];
+  const chains = [...httpChains(scope, entry, reporting), ...tcpChains(scope, entry)];
   const matches = chains.map(({ filterChainMatch = {} }) => filterChainMatch);
   return {
     ...listenerAddress(binds, port),
@@ -120,21 +123,33 @@ function buildOutboundListener(scope: OutboundScope, entry: OutboundEntry, acces
     // Connections come from the listener of all redirected ones; this address is not bound.
     ...(isBound ? { maxConnectionsToAcceptPerSocketEvent: 1 } : { bindToPort: false }),
     ...exactBalance(scope.traits.listening.outboundBalance),
-    ...detectionTimeout(scope.mesh, inspectorsFor(matches)),
-    ...withDefault(chains, () => catchAllChain(scope, "PassthroughFilterChain", accessLogs.traffic)),
+    ...detectionTimeout(scope.mesh, [...reporting.listenerFilters, ...inspectorsFor(matches)]),
+    ...withDefault(chains, () => catchAllChain(scope, "PassthroughFilterChain", reporting.tcp)),
   };
 }
 
 /** The manager alone, as for HTTP that needs no looking for. */
-function outboundHttpChain(scope: OutboundScope, name: string, part: HttpPart, accessLogs: AccessLogs): FilterChain {
+function outboundHttpChain(
+  scope: OutboundScope,
+  name: string,
+  port: number,
+  part: HttpPart,
+  reporting: OutboundReporting,
+): FilterChain {
   const { routeName, grpcWeb, looksUpHosts } = part;
-  const lookup = looksUpHosts ? hostLookupFilter(scope.traits) : undefined;
+  const isLookedUp = looksUpHosts || scope.outboundTrafficPolicy.looksUpHosts === true;
+  const lookup = isLookedUp ? hostLookupFilter(scope.traits) : undefined;
   const absolute: Partial<HttpConnectionManager> = { httpProtocolOptions: { allowAbsoluteUrl: true } };
-  const settings = httpManagerSettings(scope.mesh, scope.traits, accessLogs.traffic);
+  const settings = httpManagerSettings(scope.mesh, scope.traits, reporting.http, reporting.tracing);
   const hidesDebugHeaders = settings.headers.envoyDebugHeaders?.disabled === true;
   const manager = httpManagerFilter(settings, {
     statPrefix: `outbound_${name};`,
-    httpFilters: buildHttpFilters({ grpcWeb, hidesDebugHeaders, lookup }),
+    httpFilters: buildHttpFilters({
+      grpcWeb,
+      hidesDebugHeaders,
+      lookup,
+      security: scopePlugins(scope).http([], IN_FRONT, { mode: "CLIENT", port }),
+    }),
     ...routesFrom(routeName),
     ...(routeName === HTTP_PROXY_ROUTE && absolute),
   });
@@ -144,17 +159,21 @@ function outboundHttpChain(scope: OutboundScope, name: string, part: HttpPart, a
 const PLAINTEXT_MATCH: FilterChainMatch = { transportProtocol: "raw_buffer", applicationProtocols: PLAINTEXT_HTTP };
 
 /** Where anything else may come to the same address, HTTP has to be recognised. */
-function httpChains(scope: OutboundScope, entry: OutboundEntry, accessLogs: AccessLogs): readonly FilterChain[] {
+function httpChains(scope: OutboundScope, entry: OutboundEntry, reporting: OutboundReporting): readonly FilterChain[] {
   const { http, binds, port, tcp, isBound } = entry;
   if (http === undefined) return [];
   const [primary = ""] = binds;
-  const chain = outboundHttpChain(scope, listenerName(primary, port), http, accessLogs);
+  const chain = outboundHttpChain(scope, listenerName(primary, port), port, http, reporting);
   const isMixed = tcp.length > 0 || (isWildcardBind(primary) && !isBound && !http.isProxy);
   return [isMixed ? { ...chain, filterChainMatch: PLAINTEXT_MATCH } : chain];
 }
 
-function tcpChains({ tcp }: OutboundEntry): readonly FilterChain[] {
-  return tcp.map(({ match, filters }) => (isEmpty(match) ? { filters } : { filterChainMatch: match, filters }));
+function tcpChains(scope: OutboundScope, { tcp, port }: OutboundEntry): readonly FilterChain[] {
+  const plugins = scopePlugins(scope).network([], IN_FRONT, { mode: "CLIENT", port });
+  return tcp.map(({ match, filters }) => ({
+    ...(!isEmpty(match) && { filterChainMatch: match }),
+    filters: [...plugins, ...filters],
+  }));
 }
 
 /** The chain that matches everything is the default of the others; where all have conditions, the rest is let through or not. */

@@ -1,6 +1,7 @@
 import type { ServerTls, SidecarIngress } from "../../istio-api/specs.ts";
 import { type Protocol, parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import type { ObjectName, Service } from "../../mesh-model/service.ts";
 import { hasFamily, listenerName } from "./addresses.ts";
 import { isReservedPort, type ListenerConflict } from "./listener-conflict.ts";
 
@@ -13,6 +14,8 @@ export interface ServedPort {
   readonly protocol: Protocol;
   /** Host of the service, or the Sidecar object; for names and reports. */
   readonly owner: string;
+  /** What says so. */
+  readonly of: Service | ObjectName | undefined;
   /** The proxy listens there itself instead of having connections redirected to it. */
   readonly bind?: string;
   readonly tls?: ServerTls;
@@ -38,7 +41,13 @@ function serviceTargets(view: ProxyView): ServedPorts {
   for (const { service, port, targetPort } of inbound.targets) {
     if (port.protocol === "UDP") continue;
     const known = byPort.get(targetPort);
-    const served = { targetPort, servicePort: port.port, protocol: port.protocol, owner: service.hostname };
+    const served = {
+      targetPort,
+      servicePort: port.port,
+      protocol: port.protocol,
+      owner: service.hostname,
+      of: service,
+    };
     const listener = listenerName("0.0.0.0", targetPort);
     const kind = known === undefined ? unusable(view, served) : undefined;
     if (kind !== undefined) conflicts.push({ kind, listener, winner: "", dropped: served.owner });
@@ -58,7 +67,7 @@ function ingressPorts(view: ProxyView): ServedPorts {
   const ports: ServedPort[] = [];
   const conflicts: ListenerConflict[] = [];
   for (const listener of ingress) {
-    const served = ingressPort(view, listener, owner);
+    const served = ingressPort(view, listener, { owner, of: sidecar });
     if (served === undefined) continue;
     const name = listenerName(served.bind ?? "", served.targetPort);
     const kind = taken.has(name) ? "inbound-port" : unusable(view, served);
@@ -69,7 +78,11 @@ function ingressPorts(view: ProxyView): ServedPorts {
   return { ports, conflicts };
 }
 
-function ingressPort({ node }: ProxyView, listener: SidecarIngress, owner: string): ServedPort | undefined {
+function ingressPort(
+  { node }: ProxyView,
+  listener: SidecarIngress,
+  owner: Pick<ServedPort, "owner" | "of">,
+): ServedPort | undefined {
   const { port, bind, captureMode, tls } = listener;
   if (port === undefined) return undefined;
   const protocol = parseProtocol(port.protocol);
@@ -80,7 +93,7 @@ function ingressPort({ node }: ProxyView, listener: SidecarIngress, owner: strin
     targetPort: port.number,
     servicePort: port.number,
     protocol,
-    owner,
+    ...owner,
     ...(isBound && { bind: bind === "" ? own : bind }),
     ...(tls !== undefined && { tls }),
   };

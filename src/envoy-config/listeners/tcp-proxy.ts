@@ -8,6 +8,7 @@ import type { Filter, FilterChain } from "../../protobuf/gen/envoy/config/listen
 import type { TcpProxy } from "../../protobuf/gen/envoy/extensions/filters/network/tcp_proxy/v3.ts";
 import { BLACK_HOLE_CLUSTER, clusterName, PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
+import { isCounting } from "../telemetry/metrics.ts";
 
 /** Sends the connection's bytes to a cluster, or to one of several by weight. */
 function tcpProxyFilter(
@@ -19,13 +20,32 @@ function tcpProxyFilter(
     typedConfig: pack("envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", {
       ...target,
       ...(accessLog.length > 0 && { accessLog }),
+      ...(accessLog.some(isCounting) && { accessLogOptions: { flushAccessLogOnConnected: true } }),
     }),
   };
 }
 
-export function tcpProxyTo(cluster: string, accessLog: readonly AccessLog[] = [], idleTimeout = ""): Filter {
-  return tcpProxyFilter({ statPrefix: cluster, cluster, ...(idleTimeout !== "" && { idleTimeout }) }, accessLog);
+/** Where TLS ends and connections are counted, who calls has to be known before they are written down. */
+export function tcpProxyTo(
+  cluster: string,
+  accessLog: readonly AccessLog[] = [],
+  idleTimeout = "",
+  endsTls = false,
+): Filter {
+  const waits = endsTls && accessLog.some(isCounting);
+  return tcpProxyFilter(
+    {
+      statPrefix: cluster,
+      cluster,
+      ...(idleTimeout !== "" && { idleTimeout }),
+      ...(waits && AFTER_HANDSHAKE),
+    },
+    accessLog,
+  );
 }
+
+/** Envoy wants to know how much of what the client sends at once it may keep meanwhile. */
+const AFTER_HANDSHAKE = { upstreamConnectMode: "ON_DOWNSTREAM_TLS_HANDSHAKE", maxEarlyDataBytes: 65_536 } as const;
 
 /** A connection made to the listener itself would go round for ever. */
 export function blackHoleChain(name: string, destinationPort: number): FilterChain {

@@ -5,14 +5,17 @@ import type { RouteAction_HashPolicy } from "../../protobuf/gen/envoy/config/rou
 import { clusterName } from "../shared/cluster-name.ts";
 import { effectivePolicy } from "../shared/traffic-policy.ts";
 import { isHeaderSafe } from "./envoy-values.ts";
-import type { RouteLookup } from "./virtual-host-cache.ts";
+import type { RouteLookup } from "./route-configuration.ts";
 
 export interface ResolvedDestination {
   readonly cluster: string;
   readonly hashPolicy: RouteAction_HashPolicy | undefined;
 }
 
-/** A destination that names no port means the service's only one; a service with several is reached on the port of the request. */
+/**
+ * A destination that names no port means the service's only one; a host with several, of one object or of several that share them, is
+ * reached on the port of the request.
+ */
 export function resolveDestination(
   destination: Destination,
   listenerPort: number,
@@ -20,7 +23,8 @@ export function resolveDestination(
 ): ResolvedDestination {
   const { host, service } = behindAliases(destination.host, lookup.service);
   const only = service?.ports.length === 1 ? service.ports[0]?.port : undefined;
-  const port = destination.port?.number ?? only ?? listenerPort;
+  const isServed = lookup.service(host, listenerPort) !== undefined;
+  const port = destination.port?.number ?? (isServed ? listenerPort : only) ?? listenerPort;
   return {
     cluster: clusterName("outbound", port, destination.subset, host),
     hashPolicy: service && buildHashPolicy(lookup.destinationRule(service), port, destination.subset),

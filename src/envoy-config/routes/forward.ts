@@ -5,7 +5,7 @@ import { isHeaderSafe, isRegex } from "./envoy-values.ts";
 import { authorityOf, buildHeaderChanges, joinHeaderChanges } from "./headers.ts";
 import { buildMirrors } from "./mirrors.ts";
 import { buildRetryPolicy } from "./retries.ts";
-import type { RouteLookup } from "./virtual-host-cache.ts";
+import type { RouteLookup } from "./route-configuration.ts";
 
 export interface ForwardContext {
   /** Of the listener the request came to. */

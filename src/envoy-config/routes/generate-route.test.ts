@@ -20,6 +20,16 @@ function clustersOf(objects: readonly object[], host = `${WEB}:8080`, name = "80
 
 const leadsTo = (host: string, extra: object = {}) => ({ route: [{ destination: { host, ...extra } }] });
 
+test("a route names the rule that it comes from, and one without a rule names none", () => {
+  const metadataOf = (...objects: readonly object[]) =>
+    routesOf(generateRoute(scopeOf([httpService("web"), ...objects]), "8080"), `${WEB}:8080`).map(
+      ({ metadata }) => metadata?.filterMetadata?.istio,
+    );
+  const config = "/apis/networking.istio.io/v1/namespaces/default/virtual-service/web";
+  expect(metadataOf(virtualService("web", { http: [leadsTo("web")] }))).toEqual([{ config }]);
+  expect(metadataOf()).toEqual([undefined]);
+});
+
 describe("which rule a service gets", () => {
   test("the one with the most specific host", () => {
     const objects = [
@@ -235,6 +245,16 @@ describe("requests for unknown hosts", () => {
     expect(last([], { outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } })).toMatchObject(refused);
     const own = sidecar("s", { egress: [{ hosts: ["./*"] }], outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } });
     expect(last([own])).toMatchObject(refused);
+  });
+
+  test("are looked up as they are called where the mesh wants it, unless a Sidecar has its own policy", () => {
+    const mesh = { outboundTrafficPolicy: { mode: "ALLOW_ANY_DYNAMIC_DNS" } };
+    expect(last([], mesh)).toMatchObject({
+      name: "allow_any",
+      routes: [{ route: { cluster: "AllowAnyDynamicDNSCluster" } }],
+    });
+    const own = sidecar("s", { egress: [{ hosts: ["./*"] }], outboundTrafficPolicy: { mode: "ALLOW_ANY" } });
+    expect(last([own], mesh)).toMatchObject({ routes: [{ route: { cluster: "PassthroughCluster" } }] });
   });
 
   test("go to the egress proxy of the Sidecar", () => {

@@ -2,31 +2,34 @@ import { compareText } from "../../istio-api/config-object.ts";
 import { parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { EgressListener, OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import type { RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import { clusterName, PASSTHROUGH_CLUSTER } from "../shared/cluster-name.ts";
+import { type Attempt, plainly } from "../shared/attempt.ts";
+import { clusterName, PASSTHROUGH_CLUSTER, UNKNOWN_HOSTS_CLUSTER } from "../shared/cluster-name.ts";
 import { addressDomain, type PortForm } from "./domains.ts";
 import { parseRouteName, routeConfiguration, routeHeaders } from "./route-configuration.ts";
 import { httpPorts, listenerIndex } from "./rule-index.ts";
 import { ruleHost, serviceHost } from "./virtual-host.ts";
 
 /** The route configuration of that name for all proxies of the scope; one that no listener would ask for has no virtual hosts. */
-export function generateRoute(scope: OutboundScope, routeName: string): RouteConfiguration {
+export function generateRoute(scope: OutboundScope, routeName: string, attempt = plainly): RouteConfiguration {
   const name = parseRouteName(routeName);
   switch (name?.kind) {
     case "port": {
       const listeners = listenersOn(scope, name.port);
       const proxy = listeners.find(isProxy);
-      if (proxy !== undefined) return routeConfiguration(routeName, allPorts(scope, proxy), false);
-      const candidates = listeners.flatMap((listener) => hostsOn(scope, listener, name.port, "plain"));
+      if (proxy !== undefined) return routeConfiguration(routeName, allPorts(scope, proxy, attempt), false);
+      const candidates = listeners.flatMap((listener) =>
+        hostsOn(scope, listener, { port: name.port, form: "plain", attempt }),
+      );
       return routeConfiguration(routeName, listeners.length === 0 ? [] : closed(scope, candidates), true);
     }
     case "service":
       return routeConfiguration(routeName, serviceOnly(scope, name.host, name.port), true);
     case "http-proxy":
-      return routeConfiguration(routeName, allPorts(scope, scope.egress.find(isPortless)), false);
+      return routeConfiguration(routeName, allPorts(scope, scope.egress.find(isPortless), attempt), false);
     case "socket": {
       const { bind } = name;
       const listener = scope.egress.find((egress) => egress.port?.number === 0 && egress.bind === bind);
-      return routeConfiguration(routeName, allPorts(scope, listener), false);
+      return routeConfiguration(routeName, allPorts(scope, listener, attempt), false);
     }
     case undefined:
       return routeConfiguration(routeName, [], true);
@@ -52,19 +55,32 @@ function isPortless({ port }: EgressListener): boolean {
   return port === undefined;
 }
 
-function hostsOn(scope: OutboundScope, listener: EgressListener, port: number, form: PortForm): readonly Candidate[] {
+interface PortHosts {
+  readonly port: number;
+  readonly form: PortForm;
+  readonly attempt: Attempt;
+}
+
+/** A host that cannot be made costs the others nothing. */
+function hostsOn(
+  scope: OutboundScope,
+  listener: EgressListener,
+  { port, form, attempt }: PortHosts,
+): readonly Candidate[] {
   const index = listenerIndex(listener);
   const services = index.servicesOn(port);
   // Bound to an address of its own, a listener with one service needs no host in the request to know what is meant.
   const isAlone = services.length === 1 && listener.bind !== "" && form === "plain";
   const address = isAlone && isSpecific(listener.bind) ? { address: addressDomain(listener.bind) } : {};
   return [
-    ...services.map((service) => ({
-      host: serviceHost(service, index.rulesFor(service.hostname), { scope, port, form, ...address }),
-      name: service.hostname,
-    })),
+    ...services.flatMap((service) => {
+      const { hostname: name } = service;
+      const context = { scope, port, form, ...address };
+      const host = attempt(name, () => serviceHost(service, index.rulesFor(name), context), service);
+      return host === undefined ? [] : { host, name };
+    }),
     ...index.ruleHostsOn(port).flatMap((ruled) => {
-      const host = ruleHost(ruled, { scope, port, form });
+      const host = attempt(ruled.host, () => ruleHost(ruled, { scope, port, form }), ruled.rules[0]?.object);
       return host === undefined ? [] : { host, name: ruled.host };
     }),
   ];
@@ -91,11 +107,15 @@ function serviceOnly(scope: OutboundScope, host: string, port: number): readonly
 }
 
 /** Hosts of all ports at once: requests name the port in their host, except for that of plain HTTP. */
-function allPorts(scope: OutboundScope, listener: EgressListener | undefined): readonly VirtualHost[] {
+function allPorts(
+  scope: OutboundScope,
+  listener: EgressListener | undefined,
+  attempt: Attempt,
+): readonly VirtualHost[] {
   if (listener === undefined) return [];
   const ports = [80, ...listener.services.flatMap(httpPorts)];
   const candidates = [...new Set(ports)].flatMap((port) =>
-    hostsOn(scope, listener, port, port === 80 ? "both" : "with-port"),
+    hostsOn(scope, listener, { port, form: port === 80 ? "both" : "with-port", attempt }),
   );
   return closed(scope, candidates);
 }
@@ -134,13 +154,15 @@ function assembleHosts(candidates: readonly Candidate[]): VirtualHost[] {
 
 /** Requests for unknown hosts: passed through to where they were meant to go, or refused. */
 function buildCatchAllHost(scope: OutboundScope): VirtualHost {
-  const { mode, egressProxy } = scope.outboundTrafficPolicy;
+  const { mode, egressProxy, looksUpHosts = false } = scope.outboundTrafficPolicy;
   const { attemptCount, forwardedHost } = routeHeaders(scope);
   if (mode === "REGISTRY_ONLY") return withoutCount(BLOCK_ALL, attemptCount);
-  if (egressProxy === undefined && !forwardedHost) return withoutCount(ALLOW_ANY, attemptCount);
+  if (egressProxy === undefined && !forwardedHost && !looksUpHosts) return withoutCount(ALLOW_ANY, attemptCount);
   const cluster =
     egressProxy === undefined
-      ? PASSTHROUGH_CLUSTER
+      ? looksUpHosts
+        ? UNKNOWN_HOSTS_CLUSTER
+        : PASSTHROUGH_CLUSTER
       : clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host);
   return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
 }

@@ -210,3 +210,17 @@ describe("what happens to a request", () => {
     });
   });
 });
+
+test("a destination without port at a host whose ports two objects share is reached on the port of the request", () => {
+  const entry = (name: string, number: number) =>
+    httpService(name, { hosts: ["shared.example"], ports: [{ number, name: `http-${number}`, protocol: "HTTP" }] });
+  const rule = virtualService("shared", {
+    hosts: ["shared.example"],
+    http: [{ route: [{ destination: { host: "shared.example" } }] }],
+  });
+  const scope = scopeOf([entry("a", 90), entry("b", 80), rule]);
+  for (const port of [80, 90]) {
+    const [route] = routesOf(generateRoute(scope, String(port)), `shared.example:${port}`);
+    expect(route?.route?.cluster).toBe(`outbound|${port}||shared.example`);
+  }
+});

@@ -1,5 +1,6 @@
 import type { HttpMatch, HttpRoute } from "../../istio-api/specs.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import { originMetadata } from "../shared/origin-metadata.ts";
 import { buildCors, CORS_FILTER } from "./cors.ts";
 import { buildFault, FAULT_FILTER } from "./fault.ts";
 import { buildForward, type ForwardContext } from "./forward.ts";
@@ -9,6 +10,8 @@ import { buildDirectResponse, buildRedirect, type RequestPort } from "./redirect
 
 interface RouteContext extends ForwardContext, RequestPort {
   readonly caller: Caller;
+  /** The rule that the routes are those of. */
+  readonly origin?: { readonly namespace: string; readonly name: string };
 }
 
 /** The routes of one rule for one kind of caller, in the rule's order; nothing follows a route that takes every request. */
@@ -37,6 +40,7 @@ function buildRoute(http: HttpRoute, match: HttpMatch | undefined, context: Rout
     ...action,
     ...buildFilters(http, context),
     ...(match?.statPrefix && { statPrefix: match.statPrefix }),
+    ...(context.origin && { metadata: { filterMetadata: originMetadata("virtual-service", context.origin) } }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { RouteAction_RequestMirrorPolicy } from "../../protobuf/gen/envoy/c
 import type { FractionalPercent } from "../../protobuf/gen/envoy/type/v3.ts";
 import { resolveDestination } from "./destination.ts";
 import { buildFraction, buildPercent } from "./envoy-values.ts";
-import type { RouteLookup } from "./virtual-host-cache.ts";
+import type { RouteLookup } from "./route-configuration.ts";
 
 /** Where copies of the requests go. Nothing goes to a mirror of 0 percent; one without percentage gets a copy of each request. */
 export function buildMirrors(

@@ -16,11 +16,12 @@ export interface RequestPort {
 /** Undefined for a code that Envoy cannot send; such a route is left out. */
 export function buildRedirect(redirect: HttpRedirect, request: RequestPort): RedirectAction | undefined {
   const responseCode = RESPONSE_CODES.get(redirect.redirectCode);
-  if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.authority)) return undefined;
+  if (responseCode === undefined || !isHeaderSafe(redirect.uri, redirect.prefixRewrite, redirect.authority))
+    return undefined;
   const portRedirect = redirectPort(redirect, request);
   return {
     ...(redirect.authority !== "" && { hostRedirect: redirect.authority }),
-    pathRedirect: redirect.uri,
+    ...(redirect.prefixRewrite === "" ? { pathRedirect: redirect.uri } : { prefixRewrite: redirect.prefixRewrite }),
     ...(redirect.scheme !== "" && { schemeRedirect: redirect.scheme }),
     ...(portRedirect !== 0 && { portRedirect }),
     ...(responseCode !== "MOVED_PERMANENTLY" && { responseCode }),

@@ -54,3 +54,6 @@ export function routeHeaders({ traits, mesh }: OutboundScope): RouteHeaders {
   const { attemptCount, xForwardedHost } = traits.listening.headers ?? mesh.proxyHeaders;
   return { attemptCount: attemptCount?.disabled !== true, forwardedHost: xForwardedHost?.enabled === true };
 }
+
+/** What routes need to know about their destinations. */
+export type RouteLookup = Pick<OutboundScope, "service" | "destinationRule">;

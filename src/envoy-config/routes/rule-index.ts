@@ -1,5 +1,6 @@
 import { compareSpecificity, hostCovers, isWildcard } from "../../istio-api/values/hostname.ts";
 import { isHttp, isSniffed, parseProtocol } from "../../istio-api/values/protocol.ts";
+import { perValue } from "../../mesh-model/derive/derived-store.ts";
 import type { EgressListener, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
 
@@ -17,15 +18,8 @@ interface ListenerIndex {
 }
 
 /** Built once per listener value; listeners that did not change are the same values in the next snapshot. */
-export function listenerIndex(listener: EgressListener): ListenerIndex {
-  const known = INDEXES.get(listener);
-  if (known !== undefined) return known;
-  const index = buildIndex(listener);
-  INDEXES.set(listener, index);
-  return index;
-}
+export const listenerIndex: (listener: EgressListener) => ListenerIndex = perValue(buildIndex);
 
-const INDEXES = new WeakMap<EgressListener, ListenerIndex>();
 const NO_SERVICES: readonly Service[] = [];
 const NO_RULES: readonly VirtualServiceRule[] = [];
 

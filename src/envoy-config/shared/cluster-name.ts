@@ -2,6 +2,8 @@ import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 
 /** Clusters whose names do not follow from a service. */
 export const PASSTHROUGH_CLUSTER = "PassthroughCluster";
+/** Looks up the host of each request. */
+export const UNKNOWN_HOSTS_CLUSTER = "AllowAnyDynamicDNSCluster";
 export const INBOUND_PASSTHROUGH_CLUSTER = "InboundPassthroughCluster";
 export const BLACK_HOLE_CLUSTER = "BlackHoleCluster";
 
@@ -20,6 +22,14 @@ interface ClusterName {
 /** `outbound|80|v1|web.default.svc.cluster.local`, `inbound|8080||`. */
 export function clusterName(direction: ClusterDirection, port: number, subset = "", host = ""): string {
   return `${direction}|${port}|${subset}|${host}`;
+}
+
+/**
+ * Names of clusters have dots, and so have those of statistics: without its semicolon at the end a sidecar cannot tell where the former ends, and
+ * its metrics have no label `cluster_name`.
+ */
+export function statNamed(name: string): { readonly name: string; readonly altStatName: string } {
+  return { name, altStatName: `${name};` };
 }
 
 /** Undefined for anything that `clusterName` does not make. */
@@ -49,6 +59,7 @@ const NAME = /^(outbound|inbound)\|(0|[1-9]\d{0,4})\|([^|]*)\|([^|]*)$/;
 export interface ProviderServer {
   readonly cluster: string;
   readonly host: string;
+  readonly port: number;
 }
 
 /**
@@ -67,5 +78,5 @@ export function findProviderServer(
     return `there is no service ${service}, or the workload does not see it`;
   }
   if (scope.service(host, port) === undefined) return `service ${service} has no port ${port}`;
-  return { host, cluster: clusterName("outbound", port, "", host) };
+  return { host, port, cluster: clusterName("outbound", port, "", host) };
 }

@@ -1,6 +1,7 @@
 import type { PortTrafficPolicy, Subset, TrafficPolicy } from "../../istio-api/specs.ts";
 import type { DefaultTrafficPolicy } from "../../mesh-model/mesh-settings.ts";
 import type { AppliedDestinationRule } from "../../mesh-model/push-snapshot.ts";
+import { madeOf } from "./attempt.ts";
 
 /** A policy in which the settings of one port are already worked in. */
 export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;
@@ -17,7 +18,15 @@ export function effectivePolicy(
   subset: string,
   defaults: DefaultTrafficPolicy = NO_POLICY,
 ): EffectivePolicy {
-  if (rule === undefined) return defaults;
+  return rule === undefined ? defaults : madeOf(rule.object, () => policyOf(rule, port, subset, defaults));
+}
+
+function policyOf(
+  rule: AppliedDestinationRule,
+  port: number,
+  subset: string,
+  defaults: DefaultTrafficPolicy,
+): EffectivePolicy {
   const base = { ...defaults, ...atPort(rule.spec.trafficPolicy, port) };
   const own = subset === "" ? undefined : findSubset(rule, subset)?.trafficPolicy;
   if (own === undefined) return base;

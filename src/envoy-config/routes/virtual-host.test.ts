@@ -8,8 +8,11 @@ import { generateRoute } from "./generate-route.ts";
 function later(scope: OutboundScope, change: Partial<OutboundScope>, services = scope.services): OutboundScope {
   const [listener] = scope.egress;
   if (listener === undefined) throw new Error("a scope has an egress listener");
+  const answeredBy = { destinationRules: () => undefined, modes: {}, endpoints: {}, shapes: {} };
   return {
     ...scope,
+    content: { ...scope.content },
+    answeredBy,
     service: (host) => services.find(({ hostname }) => hostname === host),
     destinationRule: (service) => scope.destinationRule(service),
     services,

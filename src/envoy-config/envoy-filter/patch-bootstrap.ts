@@ -1,0 +1,36 @@
+import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
+import { parseMessage } from "../../protobuf/envoy/index.ts";
+import type { Bootstrap } from "../../protobuf/gen/envoy/config/bootstrap/v3.ts";
+import { type PatchContext, scopePatches } from "./patches.ts";
+import { isMerge, mergePatch, type ReportRefused, takenName } from "./patching.ts";
+
+const SIDECAR: readonly PatchContext[] = ["SIDECAR_INBOUND", "SIDECAR_OUTBOUND"];
+const GATEWAY: readonly PatchContext[] = ["GATEWAY"];
+
+/**
+ * What a proxy starts with, with the patches of its scope merged over it in their order. Envoy does not start with two static clusters or
+ * listeners of one name: a patch that would add one is left out.
+ */
+export function patchBootstrap(document: object, scope: OutboundScope, report: ReportRefused): Bootstrap {
+  const contexts = scope.traits.type === "router" ? GATEWAY : SIDECAR;
+  let bootstrap: Bootstrap = parseMessage("envoy.config.bootstrap.v3.Bootstrap", document);
+  for (const patch of scopePatches(scope)?.of("BOOTSTRAP") ?? []) {
+    const { context } = patch.match;
+    if (!isMerge(patch) || (context !== "ANY" && !contexts.some((own) => own === context))) continue;
+    const merged = mergePatch(bootstrap, patch);
+    const twice = repeatedName(merged);
+    if (twice === undefined) bootstrap = merged;
+    else report("bootstrap", `${patch.label}: ${takenName(twice)}`);
+  }
+  return bootstrap;
+}
+
+function repeatedName({ staticResources }: Bootstrap): string | undefined {
+  const lists = [staticResources?.clusters ?? [], staticResources?.listeners ?? []];
+  for (const list of lists) {
+    const names = list.flatMap(({ name }) => (name ? [name] : []));
+    const twice = names.find((name, at) => names.indexOf(name) < at);
+    if (twice !== undefined) return twice;
+  }
+  return undefined;
+}
