@@ -1,0 +1,154 @@
+import { type Card, HEADER_HEIGHT, type Link, ROW_HEIGHT } from "./graph-model.ts";
+import { CARD_WIDTH, type Direction, type Layout, type Position } from "./layout.ts";
+
+/** A cubic curve: two ends and two controls, in the coordinates of the graph. */
+export interface Curve {
+  readonly link: Link;
+  readonly points: readonly [Position, Position, Position, Position];
+}
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export function buildCurves(
+  links: readonly Link[],
+  cards: ReadonlyMap<string, Card>,
+  layout: Layout,
+  direction: Direction = "right",
+): readonly Curve[] {
+  return links.flatMap((link): Curve[] => {
+    const [from, to] = [cards.get(link.from), cards.get(link.to)];
+    const [start, end] = [layout.get(link.from), layout.get(link.to)];
+    if (from === undefined || to === undefined || start === undefined || end === undefined) return [];
+    if (direction === "down") return [{ link, points: downwards(start, from.height, end, rowPlace(to, link.toRow)) }];
+    const first = { x: start.x + CARD_WIDTH, y: start.y + rowMiddle(from, link.fromRow) };
+    const last = { x: end.x, y: end.y + rowMiddle(to, link.toRow) };
+    const distance = last.x - first.x;
+    // Backwards: out to the right, over or below the cards, in from the left.
+    const isForward = distance > 40;
+    const bend = isForward ? Math.max(48, distance * 0.45) : 90 + Math.min(160, -distance * 0.3);
+    const lift = isForward ? 0 : last.y >= first.y ? 60 : -60;
+    // Edges to the rows of one card part early and arrive side by side, so that each has its label on it.
+    const [out, into] = isForward && link.toRow >= 0 ? [bend * 0.4, distance * 0.8] : [bend, bend];
+    return [
+      {
+        link,
+        points: [first, { x: first.x + out, y: first.y + lift }, { x: last.x - into, y: last.y - lift }, last],
+      },
+    ];
+  });
+}
+
+/** Where on the upper side of its target an edge ends, 0 to 1: rows lie below each other, so their edges end beside each other. */
+function rowPlace(card: Card, row: number): number {
+  return row < 0 ? 0.5 : (row + 1) / (card.rows.length + 1);
+}
+
+function downwards(start: Position, height: number, end: Position, place: number): Curve["points"] {
+  const first = { x: start.x + CARD_WIDTH / 2, y: start.y + height };
+  const last = { x: end.x + CARD_WIDTH * place, y: end.y };
+  const distance = last.y - first.y;
+  const bend = distance > 30 ? Math.max(36, distance * 0.45) : 80;
+  const lift = distance > 30 ? 0 : last.x >= first.x ? 60 : -60;
+  return [first, { x: first.x + lift, y: first.y + bend }, { x: last.x - lift, y: last.y - bend }, last];
+}
+
+/** Middle of a row, or of the card's header, below the card's top. */
+export function rowMiddle(card: Card, row: number): number {
+  return row >= 0 ? HEADER_HEIGHT + row * ROW_HEIGHT + ROW_HEIGHT / 2 : Math.min(card.height, HEADER_HEIGHT) / 2;
+}
+
+export function pointAt({ points: [a, b, c, d] }: Curve, t: number): Position {
+  const u = 1 - t;
+  const [i, j, k, l] = [u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t];
+  return { x: i * a.x + j * b.x + k * c.x + l * d.x, y: i * a.y + j * b.y + k * c.y + l * d.y };
+}
+
+/** The curve that is nearest to a point, when one is within reach. */
+export function curveAt(curves: readonly Curve[], point: Position, reach: number): Curve | undefined {
+  let best: Curve | undefined;
+  let least = reach;
+  for (const curve of curves) {
+    const [a, , , d] = curve.points;
+    const [low, high] = [Math.min(a.y, d.y) - reach - 70, Math.max(a.y, d.y) + reach + 70];
+    if (point.y < low || point.y > high) continue;
+    for (let step = 0; step <= 24; step++) {
+      const at = pointAt(curve, step / 24);
+      const distance = Math.hypot(at.x - point.x, at.y - point.y);
+      if (distance < least) [best, least] = [curve, distance];
+    }
+  }
+  return best;
+}
+
+/** Places along the curve that are tried for its label, best first where several are as good. */
+const LABEL_PLACES = {
+  /** Curves to the rows of a card arrive side by side. */
+  row: [0.84, 0.8, 0.76, 0.7, 0.64, 0.58, 0.5],
+  /** Curves of one caller have parted here. */
+  parting: [0.6, 0.52, 0.68, 0.44, 0.76, 0.36, 0.28],
+  /** Curves of several callers have not met yet. */
+  meeting: [0.42, 0.48, 0.36, 0.54, 0.6, 0.28, 0.68],
+} as const;
+/** Points of a curve that show whether a label would hide it. */
+const STEPS = 24;
+
+export interface PlacedLabel {
+  readonly curve: Curve;
+  readonly box: Box;
+}
+
+/**
+ * Labels that cover neither a card nor another label, and of other curves as few as can be: a label on two edges says nothing about either. One
+ * that finds no room is left out. The important ones come first.
+ */
+export function placeLabels(
+  curves: readonly Curve[],
+  size: (curve: Curve) => { readonly width: number; readonly height: number },
+  obstacles: readonly Box[],
+): readonly PlacedLabel[] {
+  const placed: PlacedLabel[] = [];
+  const taken: Box[] = [...obstacles];
+  const lines = curves.map((curve) => Array.from({ length: STEPS + 1 }, (_, step) => pointAt(curve, step / STEPS)));
+  curves.forEach((curve, own) => {
+    const { width, height } = size(curve);
+    let best: Box | undefined;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const t of LABEL_PLACES[waysOf(curve, curves)]) {
+      const middle = pointAt(curve, t);
+      const box = { x: middle.x - width / 2, y: middle.y - height / 2, width, height };
+      if (taken.some((other) => touches(box, other))) continue;
+      const hidden = lines.filter((line, at) => at !== own && line.some((point) => isIn(point, box))).length;
+      if (hidden < fewest) [best, fewest] = [box, hidden];
+      if (hidden === 0) break;
+    }
+    if (best === undefined) return;
+    taken.push(best);
+    placed.push({ curve, box: best });
+  });
+  return placed;
+}
+
+function waysOf({ link, points }: Curve, curves: readonly Curve[]): keyof typeof LABEL_PLACES {
+  // Downwards rows lie beside each other, and their labels would not.
+  if (link.toRow >= 0 && points[3].x - points[2].x > Math.abs(points[3].y - points[2].y)) return "row";
+  const others = curves.filter(({ link: other }) => other !== link);
+  const parting = others.filter(({ link: other }) => other.from === link.from).length;
+  const meeting = others.filter(({ link: other }) => other.to === link.to && other.toRow === link.toRow).length;
+  return meeting > parting ? "meeting" : "parting";
+}
+
+function isIn({ x, y }: Position, box: Box): boolean {
+  return x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
+}
+
+function touches(a: Box, b: Box): boolean {
+  const gap = 2;
+  return (
+    a.x < b.x + b.width + gap && b.x < a.x + a.width + gap && a.y < b.y + b.height + gap && b.y < a.y + a.height + gap
+  );
+}
