@@ -25,6 +25,12 @@ export interface HealthCheck {
   readonly ModifyIndex?: number;
 }
 
+/** Of /v1/catalog/nodes. */
+export interface NodeEntry {
+  readonly Node: string;
+  readonly Address: string;
+}
+
 /** Of /v1/kv/PREFIX?recurse. */
 export interface KeyEntry {
   readonly Key: string;

@@ -7,6 +7,7 @@ import { silentLogger } from "../base/logger.ts";
 import { toInstance } from "./consul-types.ts";
 import { createConsulClient } from "./create-consul-client.ts";
 import { nextIndex, startBlockingQuery } from "./start-blocking-query.ts";
+import { startCatalogWatch } from "./start-catalog-watch.ts";
 
 const { signal } = new AbortController();
 
@@ -146,5 +147,124 @@ describe("a blocking query", () => {
     expect(asked.slice(0, 4)).toEqual([null, "5", null, null]);
     expect(log.texts()).toEqual(["warn Consul cannot be read, the last state stays"]);
     expect(setup.query.answeredAt()).toBeGreaterThan(0);
+  });
+});
+
+describe("the catalog watch", () => {
+  interface Question {
+    readonly path: string;
+    answer(index: number, body: unknown): void;
+  }
+
+  /** A Consul whose answers the test gives; the first ones of each path are given at once, with an index of the path's own. */
+  const startScripted = async (
+    first: Readonly<Record<string, unknown>>,
+    indexes: Readonly<Record<string, number>> = {},
+  ) => {
+    const open: Question[] = [];
+    const reads: string[] = [];
+    const server = await startHttpServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "", "http://consul");
+      const answer = (index: number, body: unknown) =>
+        void response.setHeader("x-consul-index", String(index)).end(JSON.stringify(body));
+      if (searchParams.get("index") === null) {
+        const isFiltered = searchParams.has("filter");
+        reads.push(`${isFiltered ? "index of " : ""}${pathname}`);
+        return answer(indexes[pathname] ?? 1, isFiltered ? [] : (first[pathname] ?? []));
+      }
+      open.push({ path: pathname, answer });
+    });
+    const changes: string[] = [];
+    const client = createConsulClient({ url: server.url });
+    const watch = startCatalogWatch({
+      client,
+      datacenter: "dc1",
+      log: silentLogger,
+      onChange: (changed) => {
+        for (const [name, instances] of changed) changes.push(`${name} ${instances.map(({ address }) => address)}`);
+      },
+    });
+    await watch.synced;
+    await until(() => expect(open.length).toBe(3));
+    const asked = async (path: string) => {
+      await until(() => expect(open.map((question) => question.path)).toContain(path));
+      const at = open.findIndex((question) => question.path === path);
+      return open.splice(at, 1)[0] as Question;
+    };
+    return {
+      changes,
+      reads,
+      asked,
+      [Symbol.asyncDispose]: async () => {
+        await watch.stop();
+        client.close();
+        await server[Symbol.asyncDispose]();
+      },
+    };
+  };
+  const entryAt = (node: string, address: string, own = "") => ({
+    Node: { Node: node, Address: address },
+    Service: { ID: `web-${node}`, Service: "web", Port: 80, Address: own },
+  });
+
+  test("reads the services of a node whose address changed at once", async () => {
+    const answers: Record<string, unknown> = {
+      "/v1/catalog/services": { web: [], api: [] },
+      "/v1/catalog/nodes": [{ Node: "n1", Address: "10.0.0.1" }],
+      "/v1/health/service/web": [entryAt("n1", "10.0.0.1")],
+    };
+    await using consul = await startScripted(answers);
+    expect(consul.changes).toEqual(["web 10.0.0.1"]);
+    answers["/v1/health/service/web"] = [entryAt("n1", "10.0.0.9")];
+    (await consul.asked("/v1/catalog/nodes")).answer(2, [{ Node: "n1", Address: "10.0.0.9" }]);
+    await until(() => expect(consul.changes).toEqual(["web 10.0.0.1", "web 10.0.0.9"]));
+  });
+
+  test("asks for the index of services that nothing shows as changed, and reads those that have another one", async () => {
+    const [web, api] = ["/v1/health/service/web", "/v1/health/service/api"];
+    const answers: Record<string, unknown> = {
+      "/v1/catalog/services": { web: [], api: [] },
+      "/v1/catalog/nodes": [],
+      [web]: [entryAt("n1", "10.0.0.1", "10.1.0.1")],
+      [api]: [entryAt("n1", "10.0.0.1", "10.2.0.1")],
+    };
+    const indexes: Record<string, number> = { [web]: 7, [api]: 8 };
+    await using consul = await startScripted(answers, indexes);
+    consul.reads.length = 0;
+    answers[web] = [entryAt("n1", "10.0.0.1", "10.1.0.2")];
+    indexes[web] = 9;
+    (await consul.asked("/v1/catalog/services")).answer(9, { web: [], api: [] });
+    await until(() => expect(consul.changes.at(-1)).toBe("web 10.1.0.2"));
+    await until(() => expect(new Set(consul.reads)).toEqual(new Set([`index of ${api}`, `index of ${web}`, web])));
+  });
+
+  test("reads everything again after a restore, where an index may mean another state", async () => {
+    const web = "/v1/health/service/web";
+    const answers: Record<string, unknown> = {
+      "/v1/catalog/services": { web: [] },
+      "/v1/catalog/nodes": [],
+      [web]: [entryAt("n1", "10.0.0.1", "10.1.0.1")],
+    };
+    await using consul = await startScripted(answers, { "/v1/catalog/services": 20, [web]: 7 });
+    answers[web] = [entryAt("n1", "10.0.0.1", "10.1.0.2")];
+    (await consul.asked("/v1/catalog/services")).answer(10, { web: [] });
+    await until(() => expect(consul.changes.at(-1)).toBe("web 10.1.0.2"));
+  });
+
+  test("has a question of its own for a service that changed, so that its next change needs no other sign", async () => {
+    const answers: Record<string, unknown> = {
+      "/v1/catalog/services": { web: [] },
+      "/v1/catalog/nodes": [],
+      "/v1/health/service/web": [entryAt("n1", "10.0.0.1", "10.1.0.1")],
+    };
+    await using consul = await startScripted(answers);
+    answers["/v1/health/service/web"] = [entryAt("n1", "10.0.0.1", "10.1.0.2")];
+    (await consul.asked("/v1/catalog/services")).answer(2, { web: ["changed"] });
+    await until(() => expect(consul.changes).toEqual(["web 10.1.0.1", "web 10.1.0.2"]));
+    (await consul.asked("/v1/health/service/web")).answer(3, [entryAt("n1", "10.0.0.1", "10.1.0.3")]);
+    await until(() => expect(consul.changes.at(-1)).toBe("web 10.1.0.3"));
+    // Gone: nobody asks for it any more.
+    (await consul.asked("/v1/health/service/web")).answer(4, []);
+    await until(() => expect(consul.changes.at(-1)).toBe("web "));
   });
 });

@@ -13,6 +13,8 @@ export interface BlockingQueryOptions {
   onAnswer(body: unknown): void | Promise<void>;
   /** The first failure after success; undefined when it works again. */
   onFailure?(failure: Error | undefined): void;
+  /** Before it starts over: indexes that were seen may belong to a server that is gone, or to a state before a restore. */
+  onRestart?(): void;
   /** What an absent path reads as. */
   readonly whenAbsent?: unknown;
   readonly waitMs?: number;
@@ -31,7 +33,7 @@ const MEGABYTE = 1_000_000;
 
 /** Calls with the first answer and after each change, until stopped. */
 export function startBlockingQuery(options: BlockingQueryOptions): BlockingQuery {
-  const { client, path, log, onAnswer, onFailure, waitMs = WAIT_MS } = options;
+  const { client, path, log, onAnswer, onFailure, onRestart, waitMs = WAIT_MS } = options;
   const ending = new AbortController();
   const { signal } = ending;
   let answeredAt: number | undefined;
@@ -47,14 +49,15 @@ export function startBlockingQuery(options: BlockingQueryOptions): BlockingQuery
         failures = 0;
         const before = index;
         index = nextIndex(before, answer.index);
+        if (index === 0) onRestart?.();
         // A wait that ran out answers with the same index, and nothing has changed.
         if (answer.index !== before || before === 0) await onAnswer(answer.body);
         await wait(PAUSE_MS * Math.max(1, answer.length / MEGABYTE), signal);
       } catch (thrown) {
         if (signal.aborted) return;
         failures += 1;
-        // The index may belong to a server that is gone.
         index = 0;
+        onRestart?.();
         if (failures === 1) {
           log.warn("Consul cannot be read, the last state stays", { path, error: errorMessage(thrown) });
           onFailure?.(thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -15,16 +15,12 @@ import {
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts";
 import type { ClusterIdentitySettings, ServingFiles } from "../settings/discovery-settings.ts";
+import { createTokenReviewer, watchNodePods } from "./cluster/believed-callers.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
 import { impersonationProblem } from "./cluster/core/impersonation.ts";
 import { createSecretRootStore } from "./cluster/secret-root-store.ts";
-import { startLease } from "./cluster/start-lease.ts";
-import { startRootPublisher } from "./cluster/start-root-publisher.ts";
-import { createTokenReviewer } from "./cluster/token-reviewer.ts";
-import { watchNodePods } from "./cluster/watch-node-pods.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
-import { replicaName } from "./replica-name.ts";
 import { createFileTls } from "./serving-files.ts";
 import { untilSynced } from "./until-synced.ts";
 
@@ -143,43 +139,11 @@ function reviewTokens({ api, remote, options, cluster, trustDomain }: ReviewPart
 }
 
 /** The defaults of the environment. */
-const CLUSTER_IDENTITY: ClusterIdentitySettings = {
+export const CLUSTER_IDENTITY: ClusterIdentitySettings = {
   caSecrets: ["istio-ca-secret"],
   tokenAudiences: ["istio-ca"],
   rootConfigMap: "istio-ca-root-cert",
 };
-
-/**
- * Roots of the mesh in every namespace of the cluster. One of several replicas writes them, by a lease; without a name of its own a
- * replica is identified by its process.
- */
-export function publishRoots(options: StartDiscoveryOptions, { authority }: ConnectedCa, opened: CloseStack): void {
-  const { kubernetesSource: source, podName = "" } = options;
-  const api = source?.api;
-  if (source === undefined || api === undefined) return;
-  const { identity: { rootConfigMap } = CLUSTER_IDENTITY } = options.kubernetes ?? {};
-  const log = options.log.scope("kube");
-  const lease = startLease({
-    api,
-    namespace: systemNamespaceOf(options),
-    name: "istio-namespace-controller-election",
-    identity: replicaName(podName),
-    log,
-    onChange: () => publisher.refresh(),
-  });
-  const publisher = opened.add(
-    startRootPublisher({
-      api,
-      source,
-      name: rootConfigMap,
-      rootPem: () => authority.material.rootPem,
-      isLeader: () => lease.isLeader,
-      log,
-    }),
-  );
-  opened.add(lease);
-  opened.defer(authority.onChange(() => publisher.refresh()));
-}
 
 /**
  * `CA_TRUSTED_NODE_ACCOUNTS`: node agents get certificates for pods of their own node. Undefined where no account is trusted with it: then no

@@ -2,8 +2,10 @@ import { existsSync } from "node:fs";
 import type { CloseStack } from "../base/close-stack.ts";
 import { findClusterAccess, type KubernetesMetrics } from "../kubernetes/index.ts";
 import type { RemoteClusterSettings } from "../settings/discovery-settings.ts";
+import type { ClusterLayers } from "./config-file.ts";
 import { DiscoveryError } from "./discovery-error.ts";
-import type { ClusterMesh, MeshFile } from "./mesh-file.ts";
+import type { MeshFile } from "./mesh-file.ts";
+import type { MeshNetworksFile } from "./networks/start-mesh-networks.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type RemoteClusters, startRemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { startKubernetesSource } from "./start-kubernetes-source.ts";
@@ -37,7 +39,10 @@ export async function connectCluster(
 }
 
 /** Where there is a cluster, it may hold the mesh config. Rejects where the config cannot be read and there is no file: defaults could be an open mesh. */
-export async function connectMeshMaps(options: ClusterOptions, opened: CloseStack): Promise<ClusterMesh | undefined> {
+export async function connectMeshMaps(
+  options: ClusterOptions,
+  opened: CloseStack,
+): Promise<(ClusterLayers & { readonly networks: ClusterLayers }) | undefined> {
   const { kubernetesSource: source, systemNamespace: namespace = "istio-system", revision = "", signal, log } = options;
   if (source === undefined) return undefined;
   const maps = watchMeshMaps({ source, namespace, revision, shared: options.sharedMeshConfig ?? "" });
@@ -59,7 +64,7 @@ const REMOTE: RemoteClusterSettings = { timeoutMs: 30_000, staleMs: 0, allowedOp
 /** Other clusters of the mesh, where there is one that may name them. */
 export function connectRemoteClusters(
   options: StartDiscoveryOptions,
-  mesh: MeshFile,
+  { mesh, networks }: { readonly mesh: MeshFile; readonly networks: MeshNetworksFile },
   metrics: KubernetesMetrics,
   opened: CloseStack,
 ): RemoteClusters | undefined {
@@ -70,6 +75,7 @@ export function connectRemoteClusters(
       source,
       ownId: clusterId,
       mesh,
+      networks,
       domainSuffix: options.domainSuffix ?? "cluster.local",
       systemNamespace: options.systemNamespace ?? "istio-system",
       settings: kubernetes?.remote ?? REMOTE,

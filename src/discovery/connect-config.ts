@@ -2,6 +2,7 @@ import { abortAfter } from "../base/abort-after.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
 import { untilAborted } from "../base/wait.ts";
+import { networkOfAddress } from "../istio-api/mesh-config/mesh-networks.ts";
 import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { type ConnectedConsul, connectConsul } from "./connect-consul.ts";
 import { connectKubernetes } from "./connect-kubernetes.ts";
@@ -13,13 +14,14 @@ import {
 } from "./credentials/create-credential-table.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import type { MeshFile } from "./mesh-file.ts";
+import type { MeshNetworksFile } from "./networks/start-mesh-networks.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { ConfigParser } from "./parse/config-parser.ts";
 import { type AggregateRegistry, createAggregateRegistry } from "./registries/create-aggregate-registry.ts";
-import { createServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
+import { createServiceEntryRegistry, type ServiceEntryRegistry } from "./registries/create-service-entry-registry.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { ownFreshness, type SourceFreshness } from "./source-freshness.ts";
-import { combineStores } from "./stores/combine-stores.ts";
+import { combineStores } from "./stores/config-snapshot.ts";
 import type { KubernetesStore } from "./stores/create-kubernetes-store.ts";
 import { createMemoryStore, type MemoryStore } from "./stores/create-memory-store.ts";
 import { type FileStore, startFileStore } from "./stores/start-file-store.ts";
@@ -43,13 +45,18 @@ export interface ConnectedConfig {
   readonly sources: () => readonly SourceFreshness[];
 }
 
+export interface ConfigParts {
+  readonly mesh: MeshFile;
+  readonly networks: MeshNetworksFile;
+  readonly parser: ConfigParser;
+  readonly remote: RemoteClusters | undefined;
+  readonly opened: CloseStack;
+}
+
 /** Where rules and services come from. */
 export async function connectConfig(
   options: StartDiscoveryOptions,
-  mesh: MeshFile,
-  parser: ConfigParser,
-  remote: RemoteClusters | undefined,
-  opened: CloseStack,
+  { mesh, networks, parser, remote, opened }: ConfigParts,
 ): Promise<ConnectedConfig> {
   const log = options.log.scope("validation");
   const { configDir, clusterId = "Kubernetes" } = options;
@@ -70,11 +77,14 @@ export async function connectConfig(
       trustDomain,
       clusterId: "Consul",
     });
+  let entries: ServiceEntryRegistry | undefined;
   const cluster =
     options.kubernetesSource &&
     connectKubernetes({
       source: options.kubernetesSource,
       mesh,
+      networks,
+      onNetworks: () => entries?.networksChanged(),
       clusterId,
       domainSuffix: options.domainSuffix ?? "cluster.local",
       systemNamespace: options.systemNamespace ?? "istio-system",
@@ -87,18 +97,22 @@ export async function connectConfig(
   const workloads = connectWorkloads({ options, store, cluster, opened });
   const kubernetes = await cluster?.connect(store);
   const pods = kubernetes === undefined ? [] : [kubernetes.workloads];
-  const entries = opened.add(createServiceEntryRegistry({ store, clusterId, trustDomain, workloads: pods }));
+  const networkOf = kubernetes?.networkOf ?? ((address) => networkOfAddress(networks.value, clusterId, address));
+  const described = createServiceEntryRegistry({ store, clusterId, trustDomain, workloads: pods, networkOf });
+  entries = described;
+  opened.add(described);
+  networks.subscribe(() => described.networksChanged());
   mesh.subscribe((settings) => {
-    entries.setTrustDomain(settings.trustDomain);
+    described.setTrustDomain(settings.trustDomain);
     consul?.registry.setTrustDomain(settings.trustDomain);
   });
   if (consul !== undefined) await untilRead(consul, options);
-  const registries = [kubernetes, entries, consul?.registry].filter((each) => each !== undefined);
+  const registries = [kubernetes, described, consul?.registry].filter((each) => each !== undefined);
   const registry = createAggregateRegistry(registries);
   remote?.use({
-    services: (added) => {
-      const ends = [registry.add(added), entries.addWorkloads(added.workloads)];
-      return () => {
+    cluster: ({ registry: added }) => {
+      const ends = [registry.add(added), described.addWorkloads(added.workloads)];
+      return async () => {
         for (const end of ends) end();
       };
     },

@@ -33,6 +33,8 @@ async function setup(mesh = "") {
   const connected = connectKubernetes({
     source: cluster,
     mesh: meshFile as MeshFile,
+    networks: { value: [], subscribe: () => undefined },
+    onNetworks: () => undefined,
     clusterId: "c1",
     domainSuffix: "cluster.local",
     systemNamespace: "istio-system",
@@ -136,6 +138,8 @@ test("a start that is given up ends its watches", async () => {
   const { store, connect } = connectKubernetes({
     source: cluster,
     mesh: { settings, subscribe: () => undefined } as unknown as MeshFile,
+    networks: { value: [], subscribe: () => undefined },
+    onNetworks: () => undefined,
     clusterId: "c1",
     domainSuffix: "cluster.local",
     systemNamespace: "istio-system",

@@ -5,6 +5,7 @@ import type { ConfigStore } from "../mesh-model/config-store.ts";
 import { followCluster } from "./follow-cluster.ts";
 import type { KubernetesSource, WatchedResource } from "./kubernetes-source.ts";
 import type { MeshFile } from "./mesh-file.ts";
+import type { MeshNetworksFile } from "./networks/start-mesh-networks.ts";
 import {
   createKubernetesRegistry,
   type KubernetesRegistry,
@@ -16,6 +17,9 @@ import { untilSynced } from "./until-synced.ts";
 export interface KubernetesParts {
   readonly source: KubernetesSource;
   readonly mesh: MeshFile;
+  readonly networks: Pick<MeshNetworksFile, "value" | "subscribe">;
+  /** Addresses of the cluster are on other networks than before. */
+  readonly onNetworks: () => void;
   readonly clusterId: string;
   readonly domainSuffix: string;
   readonly systemNamespace: string;
@@ -35,7 +39,7 @@ export interface ConnectedKubernetes {
 
 /** Follows a cluster. Changes that arrive together become one change of the mesh. */
 export function connectKubernetes(parts: KubernetesParts): ConnectedKubernetes {
-  const { source, mesh, clusterId, domainSuffix, systemNamespace, log, opened } = parts;
+  const { source, mesh, networks, clusterId, domainSuffix, systemNamespace, log, opened } = parts;
   let registry: KubernetesRegistry | undefined;
   let rules: RuleWatch | undefined;
   let isSynced = false;
@@ -62,7 +66,10 @@ export function connectKubernetes(parts: KubernetesParts): ConnectedKubernetes {
         systemNamespace,
         trustDomain,
         discoverySelectors: settings.discoverySelectors,
+        networks: networks.value,
+        onNetworks: parts.onNetworks,
       });
+      networks.subscribe(created.setNetworks);
       opened.defer(() => created.close());
       registry = created;
       mesh.subscribe((changed) => {

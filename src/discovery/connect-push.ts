@@ -20,6 +20,7 @@ import type { ConnectedConfig } from "./connect-config.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import type { MeshFile } from "./mesh-file.ts";
 import type { DiscoveryMetrics } from "./metrics.ts";
+import type { ConnectedNetworks } from "./networks/connect-networks.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import { type Pusher, startPusher } from "./push/start-pusher.ts";
 
@@ -30,6 +31,7 @@ export interface PushParts {
   readonly config: ConnectedConfig;
   readonly mesh: MeshFile;
   readonly keys: KeyStore;
+  readonly networks: Pick<ConnectedNetworks, "current" | "subscribe">;
   readonly metrics: DiscoveryMetrics;
   /** A snapshot was made. */
   readonly onPush: () => void;
@@ -39,7 +41,7 @@ export interface PushParts {
 
 /** Changes of rules, services and the mesh lead to snapshots and pushes. */
 export function connectPush(options: StartDiscoveryOptions, parts: PushParts): Pusher {
-  const { config, mesh, keys, metrics, opened } = parts;
+  const { config, mesh, keys, networks, metrics, opened } = parts;
   let counter = 0;
   const pusher = startPusher({
     settings: pushSettings(options.push),
@@ -47,7 +49,14 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
       counter += 1;
       const version = `${new Date().toISOString().replace(/\.\d+Z$/, "Z")}/${counter}`;
       const { store, registry } = config;
-      const input = { mesh: mesh.settings, configs: store.snapshot, registry, tokenKeys: keys.keys, version };
+      const input = {
+        mesh: mesh.settings,
+        configs: store.snapshot,
+        registry,
+        tokenKeys: keys.keys,
+        networks: networks.current,
+        version,
+      };
       return createPushSnapshot(previous === undefined ? input : { ...input, previous });
     },
     clients: parts.connections,
@@ -88,6 +97,8 @@ export function connectPush(options: StartDiscoveryOptions, parts: PushParts): P
     }),
   );
   keys.subscribe((objects) => pusher.trigger("config", { ...NO_CHANGES, objects }));
+  // Any endpoint may be behind one of them.
+  networks.subscribe(() => pusher.trigger("networks", FORCED_CHANGES));
   mesh.subscribe(() => pusher.trigger("global", FORCED_CHANGES));
   return pusher;
 }

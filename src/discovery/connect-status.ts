@@ -96,7 +96,7 @@ export function connectStatus(options: StartDiscoveryOptions, parts: StatusParts
       const text = `${connection.node.id} refused ${type}: ${message}`;
       const pod = podOf(connection);
       if (pod !== undefined) events.warn(pod, "ConfigurationRefused", text);
-      for (const object of refusedObjects(connection.view(), message)) {
+      for (const object of refusedObjects(connection.view(), type, message)) {
         const { apiVersion, kind, namespace: where, name } = object;
         const origin = rules.rules().find(({ ref }) => objectKey(ref) === objectKey(object))?.origin;
         if (origin === undefined) continue;

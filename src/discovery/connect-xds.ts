@@ -2,7 +2,14 @@ import { availableParallelism } from "node:os";
 import { buildStamp } from "../base/build-stamp.ts";
 import type { CloseStack } from "../base/close-stack.ts";
 import type { Logger } from "../base/logger.ts";
-import { type CachingSource, createResourceSource } from "../envoy-config/index.ts";
+import { bootstrapOfNode } from "../bootstrap/index.ts";
+import {
+  type CachingSource,
+  createResourceSource,
+  encodeResource,
+  patchBootstrap,
+  type ResourceProblem,
+} from "../envoy-config/index.ts";
 import {
   createGrpcAcceptor,
   type GrpcAcceptor,
@@ -13,10 +20,11 @@ import {
   startGrpcServer,
 } from "../grpc/index.ts";
 import { parseNode } from "../mesh-model/proxy/parse-node.ts";
-import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
+import type { ProxyView, PushSnapshot } from "../mesh-model/push-snapshot.ts";
 import { ListenError } from "../net/listen/listen-error.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import { decodeNode } from "../xds/node.ts";
+import { createResourceSet } from "../xds/resource-set.ts";
 import { createAdmission } from "./ads/admission.ts";
 import type { AdsContext, DebugPage } from "./ads/ads-context.ts";
 import { type AdsService, createAdsService } from "./ads/create-ads-service.ts";
@@ -52,14 +60,17 @@ export function connectXds(
   const { metrics, log } = parts;
   const { auth = {}, limits = {} } = options;
   const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
-  const source = createResourceSource({
+  const onProblem = ({ effect, conflict, type, resource, reason, object }: ResourceProblem) => {
+    if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
+    const of = object && { object: `${object.kind} ${object.namespace}/${object.name}` };
+    log.warn(PROBLEMS[effect], { type, resource, reason, ...of });
+  };
+  const resources = createResourceSource({
     // With one root for good, agents know it from their own certificates.
     ...(options.ca?.allowsSeveralRoots && { trustBundle: () => [parts.ca.authority.material.rootPem] }),
-    onProblem: ({ effect, conflict, type, resource, reason }) => {
-      if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
-      log.warn(PROBLEMS[effect], { type, resource, reason });
-    },
+    onProblem,
   });
+  const source = withBootstraps(resources, onProblem);
   const service = createAdsService({
     source,
     snapshot: parts.snapshot,
@@ -95,6 +106,32 @@ export function connectXds(
     log,
   });
   return { service, source };
+}
+
+/**
+ * The source, and what agents ask for before their Envoy starts: the bootstrap that the node would write itself, with the patches that
+ * are for it. Nothing is held: an agent asks once.
+ */
+function withBootstraps(source: CachingSource, onProblem: (problem: ResourceProblem) => void): CachingSource {
+  const bootstrapOf = (view: ProxyView) => {
+    const { region, zone, subzone } = view.node.locality;
+    const document = bootstrapOfNode({
+      id: view.node.nodeId,
+      cluster: view.node.serviceCluster,
+      addresses: view.node.addresses,
+      locality: { ...(region && { region }), ...(zone && { zone }), ...(subzone && { sub_zone: subzone }) },
+      metadata: view.node.metadata,
+    });
+    const patched = patchBootstrap(document, view.outbound, (resource, reason) =>
+      onProblem({ effect: "refused-rule", type: "BDS", resource, reason }),
+    );
+    return createResourceSet([encodeResource("envoy.config.bootstrap.v3.Bootstrap", "bootstrap", patched)]);
+  };
+  return {
+    ...source,
+    all: (view, type) => (type === "BDS" ? bootstrapOf(view) : source.all(view, type)),
+    named: (view, type, names) => (type === "BDS" ? bootstrapOf(view) : source.named(view, type, names)),
+  };
 }
 
 interface XdsPorts {

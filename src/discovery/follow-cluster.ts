@@ -1,6 +1,7 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import type { KubernetesSource, ObjectWatch, WatchedResource } from "./kubernetes-source.ts";
 import type { KubernetesRegistry } from "./registries/kubernetes/create-kubernetes-registry.ts";
+import { OBJECT_SHAPES } from "./registries/kubernetes/object-shapes.ts";
 import { REDUCERS, type ReducedKinds } from "./registries/kubernetes/reduce-object.ts";
 
 const RESOURCES: { readonly [Of in keyof ReducedKinds]: WatchedResource } = {
@@ -21,6 +22,7 @@ export function followCluster(
   const follow = <Of extends keyof ReducedKinds>(kind: Of) => {
     const watch = source.watch<ReducedKinds[Of]>({
       resource: RESOURCES[kind],
+      shape: OBJECT_SHAPES[kind],
       reduce: REDUCERS[kind],
       onChange: (key, after) => {
         registry.set(kind, key, after);

@@ -1,4 +1,4 @@
-import type { Freshness } from "../kubernetes/index.ts";
+import type { Freshness, MessageShape } from "../kubernetes/index.ts";
 import type { KubernetesObject } from "../mesh-model/kubernetes-object.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
 
@@ -19,6 +19,8 @@ export interface WatchedResource {
 
 export interface WatchOptions<Reduced> {
   readonly resource: WatchedResource;
+  /** Of a built-in kind: what `reduce` reads. Without it objects are read whole. */
+  readonly shape?: MessageShape;
   /** What is held in memory of an object; undefined for objects that do not matter. */
   readonly reduce: (object: KubernetesObject) => Reduced | undefined;
   /** `namespace/name`, or the name alone for objects of the whole cluster. Undefined: there is none any more, or there was none. */

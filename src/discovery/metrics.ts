@@ -1,7 +1,7 @@
 import { buildStamp } from "../base/build-stamp.ts";
 import type { Counter, Gauge, MetricRegistry } from "../base/metric-registry.ts";
 import { type CaServerMetrics, declareCaServerMetrics } from "../ca/index.ts";
-import type { CacheCounts } from "../envoy-config/index.ts";
+import type { StoreCounts } from "../mesh-model/derive/derived-store.ts";
 import { type AdsMetrics, declareAdsMetrics } from "./ads/metrics.ts";
 import { CONFLICT_METRICS, type ConflictMetric, type MeshFigures } from "./mesh-figures.ts";
 import { declarePushMetrics, type PushMetrics } from "./push/metrics.ts";
@@ -22,7 +22,7 @@ export interface DiscoveryMetrics {
   /** Where the age of what is known of clusters is read at each scrape. */
   setSources(read: () => readonly SourceFreshness[]): void;
   /** Where metrics of cached resources are read at each scrape. */
-  setCacheSource(counts: Readonly<CacheCounts>): void;
+  setCacheSource(counts: Readonly<StoreCounts>): void;
 }
 
 export function declareDiscoveryMetrics(registry: MetricRegistry, uptimeSeconds: () => number): DiscoveryMetrics {
@@ -117,7 +117,7 @@ function declareSourceMetrics(registry: MetricRegistry): DiscoveryMetrics["setSo
 
 /** What the generators count themselves, as counting by label for every lookup would cost more than the lookup. */
 function declareCacheMetrics(registry: MetricRegistry): DiscoveryMetrics["setCacheSource"] {
-  let counts: Readonly<CacheCounts> | undefined;
+  let counts: Readonly<StoreCounts> | undefined;
   let reported = { hits: 0, misses: 0, evictions: 0 };
   // Declared, and so read, before the two counters: it brings them up to date.
   registry.gaugeOf({ name: "xds_cache_size", help: "Cached results that later answers are made of." }, () => {

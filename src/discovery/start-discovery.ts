@@ -12,11 +12,12 @@ import { createHttp2Answer } from "../net/http-server/exchanges.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import type { PortOption } from "../settings/discovery-settings.ts";
 import type { AdsService } from "./ads/create-ads-service.ts";
-import { authorizeNodes, type ConnectedCa, connectCa, publishRoots } from "./connect-ca.ts";
+import { authorizeNodes, type ConnectedCa, connectCa } from "./connect-ca.ts";
 import { connectCluster, connectMeshMaps, connectRemoteClusters } from "./connect-cluster.ts";
 import { type ConnectedConfig, connectConfig } from "./connect-config.ts";
 import { connectCredentials } from "./connect-credentials.ts";
 import { connectPush } from "./connect-push.ts";
+import { publishRemoteRoots, publishRoots } from "./connect-roots.ts";
 import { type ConnectedStatus, connectStatus } from "./connect-status.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
 import { type BasePagesOptions, createBasePages, pagesOf, servePages } from "./http/base-pages.ts";
@@ -27,8 +28,13 @@ import { startKeyStore } from "./keys/key-store.ts";
 import { meshFigures, resourceConflicts } from "./mesh-figures.ts";
 import { type MeshFile, startMeshFile } from "./mesh-file.ts";
 import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
+import { connectNetworks } from "./networks/connect-networks.ts";
+import { startMeshNetworks } from "./networks/start-mesh-networks.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
-import { type ParseThread, startParseThread } from "./parse/start-parse-thread.ts";
+import { startConfigParser } from "./parse/start-config-parser.ts";
+import type { ParseThread } from "./parse/start-parse-thread.ts";
+import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
+import { whileControlled } from "./remote-clusters/while-controlled.ts";
 import { readinessDetails } from "./source-freshness.ts";
 import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
 
@@ -81,27 +87,34 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
 
   const kubernetesMetrics = declareKubernetesMetrics(registry);
   const read = { ...options, ...(await connectCluster(options, kubernetesMetrics, opened)) };
+  const maps = await connectMeshMaps(read, opened);
+  const reading = { parser, log: options.log.scope("validation") };
   const mesh = opened.add(
     await startMeshFile({
+      ...reading,
       path: options.meshConfigFile,
       domainSuffix,
-      parser,
-      cluster: await connectMeshMaps(read, opened),
-      log: options.log.scope("validation"),
+      quicListeners: options.quicListeners,
+      cluster: maps,
     }),
   );
+  const networksFile = opened.add(
+    await startMeshNetworks({ ...reading, path: options.networksConfigFile, cluster: maps?.networks }),
+  );
   options.signal?.throwIfAborted();
-  const remote = connectRemoteClusters(read, mesh, kubernetesMetrics, opened);
+  const remote = connectRemoteClusters(read, { mesh, networks: networksFile }, kubernetesMetrics, opened);
   const ca = await connectCa(read, () => mesh.settings, remote, opened);
   publishRoots(read, ca, opened);
+  if (remote !== undefined) publishRemoteRoots(read, ca, remote);
   authenticators = ca.authenticators;
   metrics.ca.setExpirySource(() => ({
     root: ca.authority.material.roots[0]?.notAfter,
     chain: ca.authority.material.chainHead?.notAfter,
   }));
   options.signal?.throwIfAborted();
-  const connected = await connectConfig(read, mesh, parser, remote, opened);
+  const connected = await connectConfig(read, { mesh, networks: networksFile, parser, remote, opened });
   config = connected;
+  const networks = connectNetworks({ file: networksFile, registry: connected.registry, log, opened });
 
   const keys = opened.add(startKeyStore({ ...options.tokenKeys, log: options.log.scope("security") }));
   keys.want(connected.store.snapshot.list("RequestAuthentication"));
@@ -114,6 +127,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     config: connected,
     mesh,
     keys,
+    networks,
     metrics,
     onPush: () => xds.status?.pushed(),
     connections: () => xds.service?.connections.all() ?? [],
@@ -122,7 +136,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   // Running agents learn of new trust anchors by push alone.
   if (options.ca?.allowsSeveralRoots)
     opened.defer(ca.authority.onChange(() => pusher.trigger("global", FORCED_CHANGES)));
-  const credentials = connectCredentials(read, connected, metrics, opened);
+  const credentials = connectCredentials(read, connected, remote, metrics, opened);
   const { service, source } = connectXds(options, {
     ca,
     snapshot: () => pusher.snapshot,
@@ -151,9 +165,11 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     credentialProblems: credentials.problems,
     push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,
+    isPushing: () => pusher.isPending,
     conflicts: () => resourceConflicts(service.connections.all(), source),
     clusterId: options.clusterId ?? "Kubernetes",
     sources: connected.sources,
+    unresolvedGateways: networks.unresolved,
     allowsAdmin: auth.allowsAdmin ?? false,
   };
   const impersonationProblem = await authorizeNodes(read, () => mesh.settings, opened);
@@ -169,6 +185,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     ca,
     mesh,
     config: connected,
+    remote,
     notReady: () => notReady,
     registry,
     opened,
@@ -224,6 +241,7 @@ interface WebhookOwner {
   readonly ca: ConnectedCa;
   readonly mesh: MeshFile;
   readonly config: Pick<ConnectedConfig, "store">;
+  readonly remote: RemoteClusters | undefined;
   readonly notReady: () => string;
   readonly registry: MetricRegistry;
   readonly opened: CloseStack;
@@ -232,8 +250,10 @@ interface WebhookOwner {
 /** Webhooks, where there is a port for them. */
 async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner): Promise<AdmissionServer | undefined> {
   const { ports, webhooks, kubernetesSource, systemNamespace = "istio-system", revision = "", signal } = options;
+  const { clusterId = "Kubernetes" } = options;
+  const controlled = { clusterId, systemNamespace, log: options.log.scope("kube") };
   if (ports.https === undefined || webhooks === undefined) return undefined;
-  const { ca, mesh, config, notReady, registry, opened } = owner;
+  const { ca, mesh, config, remote, notReady, registry, opened } = owner;
   return connectWebhooks({
     settings: webhooks,
     listen: ports.https,
@@ -243,6 +263,7 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
     mesh,
     proxyConfigs: () => config.store.snapshot.list("ProxyConfig"),
     source: kubernetesSource,
+    ...(remote && { whileControlled: (start) => whileControlled({ ...controlled, remote, start }) }),
     systemNamespace,
     revision,
     notReady,
@@ -256,7 +277,7 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
 
 async function startParser(): Promise<ParseThread> {
   const { PARSE_THREAD_URL } = await import("./parse/parse-thread-entry.ts");
-  return startParseThread(PARSE_THREAD_URL);
+  return startConfigParser(PARSE_THREAD_URL);
 }
 
 function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPort | undefined) {

@@ -31,12 +31,13 @@ export function startKubernetesSource(options: KubernetesSourceOptions): Started
   const client = createKubernetesClient({ access, env: environment });
   log.info("Kubernetes is read", { cluster: clusterId, context: client.name, server: client.server });
   const running = new Map<object, { readonly resource: string; freshness(): Freshness }>();
-  const watch = <Reduced>({ resource, reduce, onChange }: WatchOptions<Reduced>): ObjectWatch => {
+  const watch = <Reduced>({ resource, shape, reduce, onChange }: WatchOptions<Reduced>): ObjectWatch => {
     const { name, ...kind } = resource;
     const reflector = startReflector<Reduced>({
       client,
       resource: name === undefined ? kind : { ...kind, fieldSelector: `metadata.name=${name}` },
       cluster: clusterId,
+      shape,
       reduce,
       onChange,
       log,

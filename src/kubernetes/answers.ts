@@ -1,6 +1,7 @@
 import type { Http2Response } from "../net/http2/open-http2-session.ts";
 import { KubernetesError } from "./kubernetes-error.ts";
-import { asObject, type KubernetesObject, type ObjectList } from "./objects.ts";
+import { type ApiObject, asObject, type ObjectList } from "./objects.ts";
+import { decodeStatus, PROTOBUF } from "./protobuf/envelope.ts";
 
 /** Rejects an answer that is not a page of objects. `what` is verb and resource. */
 export function toList(answer: unknown, what: string): ObjectList {
@@ -12,7 +13,7 @@ export function toList(answer: unknown, what: string): ObjectList {
   };
   if (typeof metadata?.resourceVersion !== "string" || !(items === null || items === undefined || Array.isArray(items)))
     throw new KubernetesError("bad-answer", `cannot ${what}: the answer is not a list`);
-  const objects: KubernetesObject[] = [];
+  const objects: ApiObject[] = [];
   // Items of a list carry no kind of their own.
   const itemKind = kind?.replace(/List$/, "");
   for (const item of items ?? []) {
@@ -32,10 +33,22 @@ export function toList(answer: unknown, what: string): ObjectList {
   };
 }
 
-export async function bodyText({ body }: Http2Response): Promise<string> {
+export async function bodyBytes({ body }: Http2Response): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
+}
+
+export function isProtobuf({ headers }: Http2Response): boolean {
+  return headerText(headers["content-type"])?.startsWith(PROTOBUF) ?? false;
+}
+
+/** What a server says instead of an answer: an object, or its text. */
+export async function failureBody(response: Http2Response): Promise<unknown> {
+  const bytes = await bodyBytes(response);
+  if (isProtobuf(response)) return decodeStatus(bytes) ?? "";
+  const text = bytes.toString("utf8");
+  return parseAnswer(text) ?? text;
 }
 
 /** Undefined where it is not JSON. */

@@ -4,17 +4,20 @@ import type { KeepaliveOptions } from "../net/http2/keepalive.ts";
 import type { Http2Response } from "../net/http2/open-http2-session.ts";
 import type { ClusterAccess } from "./access/cluster-access.ts";
 import { createCredentials } from "./access/credentials.ts";
-import { bodyText, headerText, parseAnswer, toList } from "./answers.ts";
+import { bodyBytes, failureBody, headerText, isProtobuf, parseAnswer, toList } from "./answers.ts";
 import { createConnection, DEFAULT_KEEPALIVE } from "./connection.ts";
 import { KubernetesError, statusError } from "./kubernetes-error.ts";
 import {
+  type ApiObject,
   asObject,
-  type KubernetesObject,
   type ObjectList,
   type ResourceKind,
   resourcePath,
   shownResource,
 } from "./objects.ts";
+import { decodeList, PROTOBUF } from "./protobuf/envelope.ts";
+import type { MessageShape } from "./protobuf/message-shape.ts";
+import { createSharedTexts } from "./protobuf/shared-texts.ts";
 import { readWatch, type WatchEvent } from "./watch-events.ts";
 
 export interface ClientOptions {
@@ -32,6 +35,8 @@ export interface ListOptions {
   readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continueToken?: string | undefined;
+  /** Of a built-in kind: what is read of its objects, which then come in their binary form. */
+  readonly shape?: MessageShape | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -40,6 +45,8 @@ export interface WatchOptions {
   readonly timeoutSeconds: number;
   /** All objects come first, as events, up to an annotated bookmark. */
   readonly sendsInitialEvents?: boolean;
+  /** As of a list. */
+  readonly shape?: MessageShape | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +76,7 @@ export interface KubernetesClient extends AsyncDisposable {
   readonly server: string;
   /** The namespace of the context, or of the pod. */
   readonly namespace: string;
-  get(resource: ResourceKind, name: string, signal?: AbortSignal): Promise<KubernetesObject>;
+  get(resource: ResourceKind, name: string, signal?: AbortSignal): Promise<ApiObject>;
   /** One page; selectors are those of the resource. */
   list(resource: ResourceKind, options?: ListOptions): Promise<ObjectList>;
   /** The answer of the server: the object as stored, or a review with its status. */
@@ -77,14 +84,16 @@ export interface KubernetesClient extends AsyncDisposable {
     resource: ResourceKind,
     object: object,
     options?: WriteOptions & { readonly name?: string },
-  ): Promise<KubernetesObject>;
-  update(resource: ResourceKind, object: KubernetesObject, options?: WriteOptions): Promise<KubernetesObject>;
-  patch(resource: ResourceKind, name: string, body: unknown, options: PatchOptions): Promise<KubernetesObject>;
+  ): Promise<ApiObject>;
+  update(resource: ResourceKind, object: ApiObject, options?: WriteOptions): Promise<ApiObject>;
+  patch(resource: ResourceKind, name: string, body: unknown, options: PatchOptions): Promise<ApiObject>;
   delete(resource: ResourceKind, name: string, options?: DeleteOptions): Promise<void>;
   /** Resolves when the server has agreed to it. The iteration ends with the watch, and rejects when the connection is lost. */
   watch(resource: ResourceKind, options: WatchOptions): Promise<AsyncIterable<WatchEvent>>;
   /** JSON at a path: versions, groups and their resources. */
   read(path: string, signal?: AbortSignal): Promise<unknown>;
+  /** JSON to a path, as what the server passes on to a service; its answer. */
+  post(path: string, body: object, signal?: AbortSignal): Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -103,6 +112,7 @@ interface Call {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
   readonly contentType?: string;
+  readonly shape?: MessageShape | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -112,11 +122,12 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
   const credentials = createCredentials(access, env);
   const connection = createConnection(access, options.keepalive ?? DEFAULT_KEEPALIVE);
   const prefix = access.server.pathname.replace(/\/$/, "");
+  const share = createSharedTexts();
 
-  const sendOnce = async ({ method, path, query = {}, body, contentType }: Call, signal: AbortSignal) => {
+  const sendOnce = async ({ method, path, query = {}, body, contentType, shape }: Call, signal: AbortSignal) => {
     const given = await credentials.current();
     const headers = {
-      accept: "application/json",
+      accept: shape === undefined ? "application/json" : `${PROTOBUF}, application/json`,
       "user-agent": userAgent,
       ...(body !== undefined && { "content-type": contentType ?? "application/json" }),
       ...(given.authorization !== undefined && { authorization: given.authorization.reveal() }),
@@ -137,13 +148,8 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
       response = await sendOnce(call, signal);
     }
     if (response.status < 400) return response;
-    const text = await bodyText(response);
-    throw statusError(
-      call.what,
-      response.status,
-      parseAnswer(text) ?? text,
-      headerText(response.headers["retry-after"]),
-    );
+    const body = await failureBody(response);
+    throw statusError(call.what, response.status, body, headerText(response.headers["retry-after"]));
   };
   const failed = (what: string, cause: unknown, isLate: boolean, signal: AbortSignal | undefined): KubernetesError => {
     if (cause instanceof KubernetesError && !isLate) return cause;
@@ -156,7 +162,10 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
   const ask = async (call: Call): Promise<unknown> => {
     using limit = abortAfter(timeoutMs, call.signal);
     try {
-      const text = await bodyText(await send(call, limit.signal));
+      const response = await send(call, limit.signal);
+      const bytes = await bodyBytes(response);
+      if (call.shape !== undefined && isProtobuf(response)) return decodeList(bytes, call.shape, share);
+      const text = bytes.toString("utf8");
       const answer = parseAnswer(text);
       if (answer === undefined && text !== "")
         throw new KubernetesError("bad-answer", `cannot ${call.what}: the answer is not JSON`);
@@ -165,7 +174,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
       throw failed(call.what, cause, limit.expired, call.signal);
     }
   };
-  const askObject = async (call: Call): Promise<KubernetesObject> => {
+  const askObject = async (call: Call): Promise<ApiObject> => {
     const object = asObject(await ask(call));
     if (object === undefined)
       throw new KubernetesError("bad-answer", `cannot ${call.what}: the answer is not an object`);
@@ -183,7 +192,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
         path: resourcePath(resource, name),
         signal,
       }),
-    async list(resource, { resourceVersion, limit, continueToken, signal } = {}) {
+    async list(resource, { resourceVersion, limit, continueToken, shape, signal } = {}) {
       const what = `list ${shownResource(resource)}`;
       const query = {
         ...selectors(resource),
@@ -191,7 +200,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
         limit: limit === undefined ? undefined : String(limit),
         continue: continueToken,
       };
-      return toList(await ask({ what, method: "GET", path: resourcePath(resource), query, signal }), what);
+      return toList(await ask({ what, method: "GET", path: resourcePath(resource), query, shape, signal }), what);
     },
     create: (resource, object, { name, subresource, signal, ...rest } = {}) =>
       askObject({
@@ -234,7 +243,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
         signal,
       });
     },
-    async watch(resource, { resourceVersion, timeoutSeconds, sendsInitialEvents, signal }) {
+    async watch(resource, { resourceVersion, timeoutSeconds, sendsInitialEvents, shape, signal }) {
       const what = `watch ${shownResource(resource)}`;
       const query = {
         ...selectors(resource),
@@ -250,8 +259,10 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
       const follow = () => reading.abort(limit.signal.reason);
       limit.signal.addEventListener("abort", follow, { once: true });
       try {
-        const response = await send({ what, method: "GET", path: resourcePath(resource), query }, reading.signal);
-        return readWatch(response.body, what, signal);
+        const call = { what, method: "GET", path: resourcePath(resource), query, shape };
+        const response = await send(call, reading.signal);
+        const binary = shape !== undefined && isProtobuf(response) ? { shape, share } : undefined;
+        return readWatch(response.body, what, signal, binary);
       } catch (cause) {
         throw failed(what, cause, limit.expired, signal);
       } finally {
@@ -259,6 +270,7 @@ export function createKubernetesClient(options: ClientOptions): KubernetesClient
       }
     },
     read: (path, signal) => ask({ what: `read ${path}`, method: "GET", path, signal }),
+    post: (path, body, signal) => ask({ what: `post to ${path}`, method: "POST", path, body, signal }),
     stop: () => connection.stop(),
     [Symbol.asyncDispose]: () => connection.stop(),
   };

@@ -1,8 +1,10 @@
 export type { ClusterAccess } from "./access/cluster-access.ts";
 export { findClusterAccess } from "./access/in-cluster.ts";
 export { parseForeignKubeconfig } from "./access/read-kubeconfig.ts";
-export { createKubernetesClient } from "./client.ts";
+export { createKubernetesClient, type KubernetesClient } from "./client.ts";
 export { isTransient } from "./kubernetes-error.ts";
 export { declareKubernetesMetrics, type KubernetesMetrics } from "./metrics.ts";
+export type { ApiObject } from "./objects.ts";
+export { type MessageShape, shape } from "./protobuf/message-shape.ts";
 export type { Freshness } from "./reflector/reflector.ts";
 export { startReflector } from "./reflector/start-reflector.ts";

@@ -1,3 +1,5 @@
+import type { KubernetesObject, ObjectMeta } from "../mesh-model/kubernetes-object.ts";
+
 /** A kind of object as the API's paths name it. */
 export interface ResourceKind {
   /** "" for the core group. */
@@ -18,7 +20,8 @@ export interface OwnerReference {
   readonly controller?: boolean;
 }
 
-export interface ObjectMeta {
+/** The API server sees to these. */
+export interface StoredMeta extends ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
   readonly uid?: string;
@@ -31,24 +34,22 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Plain JSON; who reads more than the metadata checks what it finds. */
-export interface KubernetesObject {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
+/** An object that an API server gave. Who reads more than the metadata checks what it finds. */
+export interface ApiObject extends KubernetesObject {
+  readonly metadata: StoredMeta;
   readonly [member: string]: unknown;
 }
 
 /** One page of a list. */
 export interface ObjectList {
-  readonly items: readonly KubernetesObject[];
+  readonly items: readonly ApiObject[];
   readonly resourceVersion: string;
   /** Names the next page; undefined after the last. */
   readonly continueToken: string | undefined;
 }
 
 /** "namespace/name", or "name" of what has no namespace. */
-export function objectKey({ metadata }: Pick<KubernetesObject, "metadata">): string {
+export function objectKey({ metadata }: Pick<ApiObject, "metadata">): string {
   return metadata.namespace === undefined || metadata.namespace === ""
     ? metadata.name
     : `${metadata.namespace}/${metadata.name}`;
@@ -70,9 +71,9 @@ export function resourcePath({ group, version, plural, namespace }: ResourceKind
 }
 
 /** An answer that is an object, or undefined. */
-export function asObject(value: unknown): KubernetesObject | undefined {
+export function asObject(value: unknown): ApiObject | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   const { metadata } = value as { metadata?: unknown };
   if (typeof metadata !== "object" || metadata === null) return undefined;
-  return value as KubernetesObject;
+  return value as ApiObject;
 }

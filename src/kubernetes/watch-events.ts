@@ -1,28 +1,38 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { ResponseBody } from "../net/http2/open-http2-session.ts";
 import { KubernetesError, statusError } from "./kubernetes-error.ts";
-import { asObject, type KubernetesObject } from "./objects.ts";
+import { type ApiObject, asObject } from "./objects.ts";
+import type { MessageShape } from "./protobuf/message-shape.ts";
+import { decodeEvent, frames } from "./protobuf/read-frames.ts";
 
 /** What a watch says. A bookmark has nothing but a resource version, and marks the end of the initial events when they were asked for. */
 export type WatchEvent =
-  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubernetesObject }
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: ApiObject }
   | { readonly type: "BOOKMARK"; readonly resourceVersion: string; readonly endsInitialEvents: boolean }
   | { readonly type: "ERROR"; readonly error: KubernetesError };
 
+/** How to read objects that come in their binary form. */
+export interface BinaryForm {
+  readonly shape: MessageShape;
+  readonly share: (text: string) => string;
+}
+
 /**
- * The events of a watch, each one line of JSON of any length. Ends where the server ends it; a line that is not complete then is
+ * The events of a watch, each one line of JSON of any length, or one frame where they come in their binary form. Ends where the server ends it; a line that is not complete then is
  * dropped. Rejects with "unreachable" when the connection is lost and with "bad-answer" for what is not an event.
  */
 export async function* readWatch(
   body: ResponseBody,
   what: string,
   signal: AbortSignal,
+  binary?: BinaryForm,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const stop = () => body.destroy();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
-    for await (const line of lines(body)) yield parseEvent(line, what);
+    if (binary === undefined) for await (const line of lines(body)) yield toEvent(parseText(line, what), what);
+    else for await (const frame of frames(body)) yield toEvent(parseFrame(frame, binary, what), what);
   } catch (cause) {
     if (signal.aborted) return;
     if (cause instanceof KubernetesError) throw cause;
@@ -73,29 +83,45 @@ function parseLine(line: string): { readonly type?: unknown; readonly object?: u
 const MANAGED_FIELDS = ',"managedFields":[';
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
-function parseEvent(line: string, what: string): WatchEvent {
-  const bad = (reason: string) => new KubernetesError("bad-answer", `cannot ${what}: ${reason}`);
-  let event: { readonly type?: unknown; readonly object?: unknown };
+type ParsedEvent = { readonly type?: unknown; readonly object?: unknown };
+
+function parseText(line: string, what: string): ParsedEvent {
   try {
-    event = parseLine(line);
+    return parseLine(line);
   } catch (failure) {
-    throw bad(`a line of the watch is not JSON (${line.length} characters): ${errorMessage(failure).slice(0, 100)}`);
+    const reason = errorMessage(failure).slice(0, 100);
+    throw bad(what, `a line of the watch is not JSON (${line.length} characters): ${reason}`);
   }
+}
+
+function parseFrame(frame: Buffer, { shape, share }: BinaryForm, what: string): ParsedEvent {
+  try {
+    return decodeEvent(frame, shape, share);
+  } catch (failure) {
+    throw bad(what, `a frame of the watch is not an event (${frame.length} bytes): ${errorMessage(failure)}`);
+  }
+}
+
+function bad(what: string, reason: string): KubernetesError {
+  return new KubernetesError("bad-answer", `cannot ${what}: ${reason}`);
+}
+
+function toEvent(event: ParsedEvent, what: string): WatchEvent {
   const type = event?.type;
   if (type === "ERROR") {
     const { code } = (event.object ?? {}) as { code?: unknown };
     return { type, error: statusError(what, typeof code === "number" ? code : 500, event.object) };
   }
   const object = asObject(event?.object);
-  if (object === undefined) throw bad("an event of the watch has no object");
+  if (object === undefined) throw bad(what, "an event of the watch has no object");
   if (type === "BOOKMARK") {
     const { resourceVersion = "", annotations } = object.metadata;
-    if (resourceVersion === "") throw bad("a bookmark has no resource version");
+    if (resourceVersion === "") throw bad(what, "a bookmark has no resource version");
     return { type, resourceVersion, endsInitialEvents: annotations?.[INITIAL_EVENTS_END] === "true" };
   }
   if (type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED")
-    throw bad(`${JSON.stringify(type)} is not a type of event`);
+    throw bad(what, `${JSON.stringify(type)} is not a type of event`);
   if (typeof object.metadata.name !== "string" || typeof object.metadata.resourceVersion !== "string")
-    throw bad("an object of the watch has no name or no resource version");
+    throw bad(what, "an object of the watch has no name or no resource version");
   return { type, object };
 }

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { MetricRegistry } from "../../base/metric-registry.ts";
 import { GrpcError } from "../../grpc/status.ts";
-import { FORCED_CHANGES } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import { any, discoveryResponse } from "../../protobuf/wire/discovery.ts";
@@ -88,7 +87,6 @@ function connect({ fails = () => false, writes, bytes = 1, ...more }: Given = {}
     version += 1;
     const current = version;
     snapshot = { version: String(current), view: () => views(snapshot) } as unknown as PushSnapshot;
-    connection.note(FORCED_CHANGES);
     return connection.push();
   };
   snapshot = { version: "1", view: () => views(snapshot) } as unknown as PushSnapshot;

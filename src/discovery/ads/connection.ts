@@ -3,8 +3,6 @@ import { errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { Gauge } from "../../base/metric-registry.ts";
 import { goStatusName } from "../../grpc/index.ts";
-import { changedTypes } from "../../mesh-model/changes/changed-types.ts";
-import { mergeChanges, NO_CHANGES, type PushChanges } from "../../mesh-model/changes/push-changes.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { XdsProtocol } from "../../xds/methods.ts";
@@ -35,8 +33,6 @@ export interface Connection {
   /** What the client was last sent of a type. */
   sent(type: XdsType): ResourceSet | undefined;
   view(): ProxyView;
-  /** What happened since the last push; to be called in the turn in which the new snapshot appears. */
-  note(changes: PushChanges): void;
   /**
    * Looks what the newest snapshot has for the client and sends it. Resolves when the network took everything, or at once when the
    * client is behind: then it gets, as soon as it reads again, what is newest by then.
@@ -80,9 +76,6 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
   const { node, source, metrics, now } = options;
   const write = createAnswerWriter(options);
   let view: ProxyView | undefined;
-  /** Of the last push; undefined when every type has to be looked at with the next one. */
-  let pushedView: ProxyView | undefined;
-  let noted: PushChanges = NO_CHANGES;
 
   const currentView = (): ProxyView => {
     const snapshot = options.snapshot();
@@ -90,12 +83,18 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     return view;
   };
   let credentials: ClientCredentials | undefined;
-  const credentialsNamed = (names: readonly string[]): ResourceSet => {
+  const credentialsOf = (): ClientCredentials | undefined => {
     credentials ??= options.openCredentials?.(currentView, () => {
-      stream.mark("SDS", DUE_CHANGES);
+      for (const type of ["SDS", "ECDS"] as const) if (stream.subscriptions.has(type)) stream.mark(type, DUE_CHANGES);
       void stream.drain();
     });
-    return credentials?.named(names) ?? NO_RESOURCES;
+    return credentials;
+  };
+  /** Modules of some extensions are fetched with a Secret, which is not among what proxies share. */
+  const extensionsNamed = (names: readonly string[]): ResourceSet => {
+    const set = source.named(currentView(), "ECDS", names);
+    const needsSecrets = set.resources.some(({ pullSecret }) => pullSecret !== undefined);
+    return needsSecrets ? (credentialsOf()?.withPullSecrets(set) ?? set) : set;
   };
   const untilTaken = async (type: XdsType, room: Promise<void>): Promise<void> => {
     const startedAt = now();
@@ -119,7 +118,8 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     order: PUSH_ORDER,
     typeUrl: (type) => traitsOf(type).url,
     resources: (type, { isWildcard, names }) => {
-      if (type === "SDS") return credentialsNamed(names.list);
+      if (type === "SDS") return credentialsOf()?.named(names.list) ?? NO_RESOURCES;
+      if (type === "ECDS" && !isWildcard) return extensionsNamed(names.list);
       return isWildcard ? source.all(currentView(), type) : source.named(currentView(), type, names.list);
     },
     policy: (type) => {
@@ -140,7 +140,6 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
     // What cannot be generated is left out: the client has what it had, and its other types go on.
     onFailure: (type, thrown) => {
       metrics.internalErrors.inc();
-      pushedView = undefined;
       options.log.error("resources could not be made", { type, proxy: options.id, error: errorMessage(thrown) });
     },
     now,
@@ -160,22 +159,14 @@ export function createConnection(options: ConnectionOptions): OwnedConnection {
       // What is no longer subscribed to is no longer missed.
       if (type === "SDS" && decision.answer === "nothing") credentials?.named(after?.names.list ?? []);
     },
-    note: (changes) => {
-      noted = mergeChanges(noted, changes);
-    },
     push: async () => {
-      const changes = noted;
-      noted = NO_CHANGES;
+      // What is the same value as was sent is not sent: resources know what they were made from.
+      for (const type of stream.subscriptions.keys()) stream.mark(type, DUE_CHANGES);
       if (stream.isBehind) {
         // No old state is held for a client that does not read: all of it is looked at when it does.
-        for (const type of stream.subscriptions.keys()) stream.mark(type, DUE_CHANGES);
         view = undefined;
-        pushedView = undefined;
         return;
       }
-      const types = changedTypes(currentView(), pushedView, changes);
-      for (const type of stream.subscriptions.keys()) if (types.has(type)) stream.mark(type, DUE_CHANGES);
-      pushedView = currentView();
       const finished = stream.drain();
       await (stream.isBehind ? isDoneWithin(finished, HOLD_MS) : finished);
     },

@@ -47,6 +47,21 @@ test("a list that only begins like a known one is another list", () => {
   expect(codec.decode(request(manyNames(100))).resourceNames).toEqual(manyNames(100));
 });
 
+test("a known list, or one that goes on behind it, is counted as an unknown one", () => {
+  const codec = createSotwRequestCodec();
+  const counted = (names: readonly string[]) => {
+    const decoded = codec.decode(request(names));
+    const { count, bytes } = encodedNames(decoded) ?? {};
+    return { count, bytes, read: decoded.resourceNames.length };
+  };
+  const figures = (names: readonly string[]) => ({
+    count: names.length,
+    bytes: names.join("").length,
+    read: names.length,
+  });
+  for (const count of [100, 100, 103, 100, 103]) expect(counted(manyNames(count))).toEqual(figures(manyNames(count)));
+});
+
 test("names in two places of the message are all read", () => {
   const codec = createSotwRequestCodec();
   const bytes = Buffer.concat([

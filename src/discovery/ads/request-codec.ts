@@ -43,7 +43,7 @@ export function createSotwRequestCodec(): Codec<DiscoveryRequest> {
   return {
     encode: (request) => discoveryRequest.encode(request),
     decode(bytes) {
-      const run = findNames(bytes);
+      const run = findNames(bytes, lists);
       if (run === undefined) return discoveryRequest.decode(bytes);
       // Names in two places are allowed, if unheard of.
       const request = discoveryRequest.decode(withoutRun(bytes, run));
@@ -74,10 +74,11 @@ interface NameRun {
 
 /**
  * The fields with names that stand one after the other, where all senders put them; undefined when they are short. Names elsewhere and the
- * entries of other lists and maps are decoded with the rest of the message, so they are limited here.
+ * entries of other lists and maps are decoded with the rest of the message, so they are limited here. A list that is `known` is compared,
+ * not counted again.
  */
-function findNames(bytes: Buffer): NameRun | undefined {
-  const reader = new WireReader(bytes);
+function findNames(bytes: Buffer, known: readonly KnownList[] = []): NameRun | undefined {
+  let reader = new WireReader(bytes);
   let run: { start: number; end: number; count: number; bytes: number } | undefined;
   let others = 0;
   while (!reader.atEnd) {
@@ -87,11 +88,21 @@ function findNames(bytes: Buffer): NameRun | undefined {
       reader.skip(wire);
       continue;
     }
-    const { length } = reader.bytes();
-    const isName = field === NAMES && (run === undefined || run.end === start);
-    if (!isName) others += 1;
-    else if (run === undefined) run = { start, end: reader.position, count: 1, bytes: length };
-    else Object.assign(run, { end: reader.position, count: run.count + 1, bytes: run.bytes + length });
+    const list =
+      field === NAMES && run === undefined ? known.find((each) => isAt(bytes, start, each.bytes)) : undefined;
+    if (list !== undefined) {
+      run = { start, end: start + list.bytes.length, count: list.names.length, bytes: list.nameBytes };
+      reader = new WireReader(bytes, run.end);
+      continue;
+    }
+    const length = reader.skipBytes();
+    if (field !== NAMES || (run !== undefined && run.end !== start)) others += 1;
+    else {
+      run ??= { start, end: start, count: 0, bytes: 0 };
+      run.end = reader.position;
+      run.count += 1;
+      run.bytes += length;
+    }
   }
   if (others > MAX_NAMES) {
     const text = `a request with ${others} fields beside its names is refused, at most ${MAX_NAMES} are decoded`;
@@ -101,6 +112,11 @@ function findNames(bytes: Buffer): NameRun | undefined {
   const { start, end, count } = run;
   const names = { count, bytes: run.bytes, [Symbol.iterator]: () => readNames(bytes, start, end) };
   return { start, end, names };
+}
+
+function isAt(bytes: Buffer, start: number, part: Buffer): boolean {
+  const end = start + part.length;
+  return end <= bytes.length && bytes.compare(part, 0, part.length, start, end) === 0;
 }
 
 function* readNames(bytes: Buffer, start: number, end: number): Generator<string> {
@@ -136,6 +152,8 @@ function withLazyNames<Request extends object>(
 interface KnownList {
   /** The fields as they were sent, one after the other. */
   readonly bytes: Buffer;
+  /** Of the names alone. */
+  readonly nameBytes: number;
   readonly names: readonly string[];
 }
 
@@ -145,6 +163,7 @@ function recallList(lists: KnownList[], bytes: Buffer, run: NameRun): readonly s
   const list = lists.find((known) => known.bytes.equals(sent)) ?? {
     // A copy: the message's buffer may be part of a larger one.
     bytes: Buffer.from(sent),
+    nameBytes: run.names.bytes,
     names: Object.freeze([...run.names]),
   };
   const index = lists.indexOf(list);

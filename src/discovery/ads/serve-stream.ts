@@ -9,6 +9,7 @@ import type { XdsProtocol } from "../../xds/methods.ts";
 import { nextSubscription } from "../../xds/subscription.ts";
 import { HEALTH_TYPE } from "../../xds/type-urls.ts";
 import { traitsOf, typeOfUrl } from "../../xds/xds-types.ts";
+import { namesOf, refusedObjects } from "../status/core/refused-objects.ts";
 import type { AdsContext } from "./ads-context.ts";
 import { answerDebug, isDebugType } from "./answer-debug.ts";
 import { type ConnectionOptions, createConnection, type OwnedConnection } from "./connection.ts";
@@ -198,12 +199,19 @@ function take(
   const { errorDetail } = request;
   if (decision.event === "nacked" || (decision.event === "subscribed" && errorDetail !== undefined)) {
     const error = errorDetail?.message ?? "";
-    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error });
+    const suspects = namesOf(refusedObjects(connection.view(), type, error))
+      .slice(0, MAX_SUSPECTS)
+      .join(", ");
+    const mayComeFrom = suspects === "" ? {} : { mayComeFrom: suspects };
+    context.log.warn("proxy refused its configuration", { type, proxy: connection.id, error, ...mayComeFrom });
     context.onRefused?.(connection, type, error);
   }
   connection.apply(type, decision, "resourceNames" in request ? undefined : request.initialResourceVersions);
   return undefined;
 }
+
+/** A message that names everything says nothing. */
+const MAX_SUSPECTS = 5;
 
 function excess(type: string, asked: number): string | undefined {
   if (asked <= MAX_NAMES) return undefined;

@@ -1,14 +1,4 @@
-/** An object as an API server returns it. */
-export interface ApiObject {
-  readonly metadata: {
-    readonly name: string;
-    readonly namespace?: string;
-    readonly uid?: string;
-    readonly resourceVersion?: string;
-    readonly annotations?: Readonly<Record<string, string>>;
-  };
-  readonly [member: string]: unknown;
-}
+import type { ApiObject } from "../../kubernetes/index.ts";
 
 /** A kind of object as the API's paths name it. */
 export interface ApiResource {

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { CodedError } from "../../base/coded-error.ts";
 import { Secret } from "../../base/secret.ts";
-import type { ApiObject, ClusterApi } from "./cluster-api.ts";
+import type { ApiObject } from "../../kubernetes/index.ts";
+import type { ClusterApi } from "./cluster-api.ts";
 import { createSecretRootStore } from "./secret-root-store.ts";
 
 const ROOT = { certificate: "certificate", key: new Secret("key") };

@@ -3,8 +3,8 @@ import { errorCode } from "../../base/coded-error.ts";
 import { Secret } from "../../base/secret.ts";
 import { wait } from "../../base/wait.ts";
 import type { RootTexts, SharedRootStore } from "../../ca/index.ts";
-import { isTransient } from "../../kubernetes/index.ts";
-import type { ApiObject, ClusterApi } from "./cluster-api.ts";
+import { type ApiObject, isTransient } from "../../kubernetes/index.ts";
+import type { ClusterApi } from "./cluster-api.ts";
 
 export interface SecretRootStoreOptions {
   readonly api: ClusterApi;

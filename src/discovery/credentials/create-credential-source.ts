@@ -1,6 +1,7 @@
 import type { Logger } from "../../base/logger.ts";
 import type { Counter } from "../../base/metric-registry.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";
+import { PULL_SECRET_KEY } from "../../istio-api/decode/decode-credential.ts";
 import type { WorkloadIdentity } from "../../mesh-model/workload-identity.ts";
 import { createResourceSet } from "../../xds/resource-set.ts";
 import type { EncodedResource, ResourceSet } from "../../xds/resource-source.ts";
@@ -27,12 +28,16 @@ export interface CredentialClient {
 export interface ClientCredentials {
   /** Those that are there and that the client may have. Others follow with `onChange`. */
   named(resources: readonly string[]): ResourceSet;
+  /** `resources`, those that modules are fetched with a Secret for completed with it, as far as it is there. */
+  withPullSecrets(resources: ResourceSet): ResourceSet;
   close(): void;
 }
 
 export interface CredentialSource {
   /** `onChange`: one of the named resources may be another than before. */
   open(client: CredentialClient, onChange: () => void): ClientCredentials;
+  /** Proxies in this cluster get its Secrets, before those of the own one, until what it returns is called. */
+  addCluster(cluster: CredentialCluster): () => Promise<void>;
   problems(): readonly CredentialProblem[];
   /** Called when `problems` may give others than before. */
   subscribe(listener: () => void): () => void;
@@ -41,13 +46,19 @@ export interface CredentialSource {
   stop(): Promise<void>;
 }
 
+/** A cluster whose Secrets proxies may be given. */
+export interface CredentialCluster {
+  readonly id: string;
+  readonly credentials: ClusterCredentials;
+  /** What accounts of the cluster may read. */
+  readonly reviews: AccessReviews;
+}
+
 export interface CredentialSourceOptions {
   /** In this order: of two credentials with one name the earlier store's counts. */
   readonly first: readonly CredentialStore[];
-  /** Asked between the two; absent without a cluster. */
-  readonly cluster?:
-    | { readonly id: string; readonly credentials: ClusterCredentials; readonly reviews: AccessReviews }
-    | undefined;
+  /** The control plane's own, asked between the two; absent without a cluster. */
+  readonly cluster?: CredentialCluster | undefined;
   readonly last: readonly CredentialStore[];
   readonly errors: Counter;
   readonly log: Logger;
@@ -65,6 +76,8 @@ interface OpenClient {
   readonly onChange: () => void;
   /** What the last answer was made of: keys of Secrets and ConfigMaps. */
   inputs: Set<string>;
+  /** The same of Secrets that modules are fetched with. */
+  pullInputs: Set<string>;
   readonly used: Map<string, UsedCredentials>;
   outcomes: ReadonlyMap<string, Outcome>;
 }
@@ -78,6 +91,7 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
   const clients = new Set<OpenClient>();
   const listeners = new Set<() => void>();
   const reported = new Map<string, string>();
+  const remote = new Map<string, CredentialCluster>();
   let woken: Set<OpenClient> | undefined;
 
   const wake = (which: Iterable<OpenClient>) => {
@@ -93,7 +107,7 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
     for (const open of which) woken.add(open);
   };
   const changed = (key: string | undefined) =>
-    wake(key === undefined ? clients : [...clients].filter(({ inputs }) => inputs.has(key)));
+    wake(key === undefined ? clients : [...clients].filter((open) => open.inputs.has(key) || open.pullInputs.has(key)));
 
   const toResource = createCredentialEncoder(now);
   const toOutcome = (resource: string, stored: StoredCredential, isRoots: boolean): Outcome => {
@@ -106,53 +120,64 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
     open.used.set(key, used);
     return used;
   };
-  const find = (
-    open: OpenClient,
-    key: string,
-    wanted: CredentialName & { kind: "secret" },
-  ): Outcome | StoredCredential => {
-    open.inputs.add(key);
+  /** The cluster of the client first, then the control plane's own, as with the reference. */
+  const clustersOf = ({ client }: OpenClient) => {
+    const own = cluster === undefined ? [] : [cluster];
+    const other = remote.get(client.clusterId);
+    return other === undefined ? own : [other, ...own];
+  };
+  const find = (open: OpenClient, key: string, namespace: string): Outcome | StoredCredential => {
     const early = first.map((store) => store.get(key)).find((stored) => stored !== undefined);
     if (early !== undefined) return early;
-    const { namespace } = wanted;
-    const used = cluster && useOf(open, namespace, () => cluster.credentials.useNamespace(namespace));
-    if (used !== undefined && !used.isRead) return unread(used);
-    const found = used?.store.get(key) ?? last.map((store) => store.get(key)).find((stored) => stored !== undefined);
-    return found ?? { is: "absent" };
+    for (const { id, credentials } of clustersOf(open)) {
+      const used = useOf(open, `${id}\0${namespace}`, () => credentials.useNamespace(namespace));
+      if (!used.isRead) return unread(used);
+      const found = used.store.get(key);
+      if (found !== undefined) return found;
+    }
+    return last.map((store) => store.get(key)).find((stored) => stored !== undefined) ?? { is: "absent" };
   };
   const secretOutcome = (open: OpenClient, resource: string, wanted: CredentialName & { kind: "secret" }): Outcome => {
     const { namespace, name, isRoots } = wanted;
     const keys = isRoots ? [`${namespace}/${name}${ROOTS_SUFFIX}`, `${namespace}/${name}`] : [`${namespace}/${name}`];
     for (const key of keys) {
-      const found = find(open, key, wanted);
+      open.inputs.add(key);
+      const found = find(open, key, namespace);
       if (!("is" in found)) return toOutcome(resource, found, isRoots);
       if (found.is !== "absent") return found;
     }
     return { is: "problem", reason: `there is no Secret ${keys.join(" or ")}` };
   };
   const mapOutcome = (open: OpenClient, resource: string, key: string): Outcome => {
-    if (cluster === undefined) return { is: "problem", reason: "configmap:// needs a cluster" };
+    const [near] = clustersOf(open);
+    if (near === undefined) return { is: "problem", reason: "configmap:// needs a cluster" };
     const maps = [...clients].reduce((count, { used }) => count + [...used.keys()].filter(isMapUse).length, 0);
-    const use = `configmap ${key}`;
+    const use = `${near.id}\0configmap ${key}`;
     if (!open.used.has(use) && maps >= MAX_CONFIG_MAPS)
       return { is: "problem", reason: `more than ${MAX_CONFIG_MAPS} ConfigMaps are asked for` };
     open.inputs.add(key);
-    const used = useOf(open, use, () => cluster.credentials.useConfigMap(key));
+    const used = useOf(open, use, () => near.credentials.useConfigMap(key));
     if (!used.isRead) return unread(used);
     const stored = used.store.get(key);
     return stored === undefined
       ? { is: "problem", reason: `there is no ConfigMap ${key} with ca.crt or cacert` }
       : toOutcome(resource, stored, true);
   };
-  const outcomeOf = (open: OpenClient, resource: string): Outcome => {
-    const { identity, isRouter, clusterId } = open.client;
+  /** Why a client gets no Secret at all. */
+  const clientProblem = ({ client: { identity, clusterId } }: OpenClient): Outcome | undefined => {
     if (identity === undefined)
       return { is: "problem", reason: "the proxy has no proven identity: it has to connect over TLS with a token" };
-    if (cluster !== undefined && clusterId !== "" && clusterId !== cluster.id)
+    if (cluster !== undefined && clusterId !== "" && clusterId !== cluster.id && !remote.has(clusterId))
       return {
         is: "problem",
-        reason: `the proxy is in cluster ${clusterId}: Secrets are those of cluster ${cluster.id}, for proxies in it`,
+        reason: `the proxy is in cluster ${clusterId}, known are ${[cluster.id, ...remote.keys()].join(", ")}`,
       };
+    return undefined;
+  };
+  const outcomeOf = (open: OpenClient, resource: string): Outcome => {
+    const { identity, isRouter } = open.client;
+    const refusal = clientProblem(open);
+    if (refusal !== undefined || identity === undefined) return refusal ?? { is: "absent" };
     const wanted = parseCredentialName(resource, identity.namespace);
     if (wanted.kind === "invalid") return { is: "absent" };
     if (wanted.kind === "unknown") return { is: "problem", reason: wanted.problem };
@@ -170,15 +195,30 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
     if (!wanted.isRoots) {
       const { namespace, serviceAccount } = identity;
       open.inputs.add(accountKey(namespace, serviceAccount));
-      const verdict = cluster?.reviews.verdict(namespace, serviceAccount) ?? routersAlone(isRouter);
+      const verdict = clustersOf(open)[0]?.reviews.verdict(namespace, serviceAccount) ?? routersAlone(isRouter);
       if (verdict.state === "asked") return { is: "waiting" };
       if (verdict.state === "denied") return { is: "problem", reason: verdict.reason };
     }
     return secretOutcome(open, resource, secret);
   };
 
+  const pullOutcome = (open: OpenClient, { name, pullSecret }: EncodedResource): Outcome | undefined => {
+    if (pullSecret === undefined) return undefined;
+    const { key, complete } = pullSecret;
+    const refusal = clientProblem(open);
+    if (refusal !== undefined) return refusal;
+    open.pullInputs.add(key);
+    // The plugin is of a namespace whose rules reach the proxy, and the Secret is of the same.
+    const found = find(open, key, key.slice(0, key.indexOf("/")));
+    if ("is" in found)
+      return found.is === "absent" ? { is: "problem", reason: `there is no Secret ${key} for ${name}` } : found;
+    const login = found.reveal()[PULL_SECRET_KEY];
+    if (login === undefined) return { is: "problem", reason: `Secret ${key} has no ${PULL_SECRET_KEY}` };
+    return { is: "resource", resource: complete(Buffer.from(login, "base64").toString()) };
+  };
+
   /** Each problem once, and again when it went away in between. */
-  const report = ({ client, outcomes }: OpenClient) => {
+  const report = ({ client }: OpenClient, outcomes: ReadonlyMap<string, Outcome>) => {
     const namespace = client.identity?.namespace ?? "";
     for (const [resource, outcome] of outcomes) {
       const key = `${namespace} ${resource}`;
@@ -197,21 +237,59 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
     for (const listener of [...listeners]) listener();
   };
 
+  const ofCluster = (id: string) => [...clients].filter(({ client }) => client.clusterId === id);
+  const leave = async ({ id, credentials, reviews }: CredentialCluster): Promise<void> => {
+    remote.delete(id);
+    for (const open of ofCluster(id))
+      for (const [key, used] of [...open.used]) {
+        if (!key.startsWith(`${id}\0`)) continue;
+        used.release();
+        open.used.delete(key);
+      }
+    wake(ofCluster(id));
+    reviews.stop();
+    await credentials.stop();
+  };
   return {
     changed,
+    addCluster: (added) => {
+      remote.set(added.id, added);
+      wake(ofCluster(added.id));
+      return () => leave(added);
+    },
     open: (client, onChange) => {
-      const open: OpenClient = { client, onChange, inputs: new Set(), used: new Map(), outcomes: new Map() };
+      const open: OpenClient = {
+        client,
+        onChange,
+        inputs: new Set(),
+        pullInputs: new Set(),
+        used: new Map(),
+        outcomes: new Map(),
+      };
       clients.add(open);
       return {
         named: (resources) => {
           open.inputs = new Set();
           open.outcomes = new Map(resources.map((resource) => [resource, outcomeOf(open, resource)]));
-          report(open);
+          report(open, open.outcomes);
           notify();
           const found = [...open.outcomes.values()].flatMap((outcome) =>
             outcome.is === "resource" ? [outcome.resource] : [],
           );
           return createResourceSet(found);
+        },
+        withPullSecrets: (set) => {
+          if (!set.resources.some(({ pullSecret }) => pullSecret !== undefined)) return set;
+          open.pullInputs = new Set();
+          const pulls = new Map<string, Outcome>();
+          const completed = set.resources.flatMap((resource) => {
+            const outcome = pullOutcome(open, resource);
+            if (outcome !== undefined) pulls.set(resource.name, outcome);
+            if (outcome?.is === "waiting") return [];
+            return outcome?.is === "resource" ? outcome.resource : resource;
+          });
+          report(open, pulls);
+          return createResourceSet(completed);
         },
         close: () => {
           clients.delete(open);
@@ -238,6 +316,7 @@ export function createCredentialSource(options: CredentialSourceOptions): Creden
       return () => void listeners.delete(entry);
     },
     stop: async () => {
+      await Promise.all([...remote.values()].map(leave));
       cluster?.reviews.stop();
       await cluster?.credentials.stop();
     },
@@ -255,7 +334,7 @@ function unread({ problem }: UsedCredentials): Outcome {
 }
 
 function isMapUse(use: string): boolean {
-  return use.startsWith("configmap ");
+  return use.includes("\0configmap ");
 }
 
 /** Without a cluster there is no account to ask about: who serves as a gateway in a namespace has its Secrets. */

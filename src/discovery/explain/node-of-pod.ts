@@ -10,7 +10,7 @@ export function nodeOfPod({ metadata = {}, spec, status }: KubernetesObject): Xd
   );
   const [first] = addresses;
   if (first === undefined) return undefined;
-  const type = isRouter(spec) ? "router" : "sidecar";
+  const type = isRouter(labelsOf(metadata.annotations), spec) ? "router" : "sidecar";
   return {
     id: `${type}~${first}~${name}.${namespace}~${namespace}.svc.cluster.local`,
     metadata: {
@@ -25,7 +25,18 @@ export function nodeOfPod({ metadata = {}, spec, status }: KubernetesObject): Xd
   };
 }
 
-/** The proxy of a gateway is run as `proxy router`. */
-function isRouter(spec: unknown): boolean {
-  return listOf(fields(spec).containers).some(({ args }) => texts(args).includes("router"));
+const PROXY_CONTAINER = "istio-proxy";
+const TEMPLATES = "inject.istio.io/templates";
+
+/** The proxy of a gateway is run as `proxy router`, or will be: the template is named before the container is injected. */
+function isRouter(annotations: Readonly<Record<string, string>>, spec: unknown): boolean {
+  const proxies = listOf(fields(spec).containers).filter(({ name }) => name === PROXY_CONTAINER);
+  const isRun = proxies.some(({ args }) => texts(args).slice(0, 2).join(" ") === "proxy router");
+  return isRun || (annotations[TEMPLATES] ?? "").split(",").some((template) => template.trim() === "gateway");
+}
+
+/** Whether a proxy is in front of the pod: injected, or a sidecar among the init containers. */
+export function hasProxy({ spec }: KubernetesObject): boolean {
+  const { containers, initContainers } = fields(spec);
+  return [...listOf(containers), ...listOf(initContainers)].some(({ name }) => name === PROXY_CONTAINER);
 }

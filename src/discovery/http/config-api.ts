@@ -164,7 +164,11 @@ async function parseBody(call: HttpRequest, ref: Ref | undefined, parser: Config
     if (ref !== undefined) checkName({ ...credential, kind: SECRET }, ref);
     return { credential };
   }
-  if (object === undefined) throw new HttpError(422, `the body holds no rule object; known kinds are ${KNOWN_KINDS}`);
+  if (object === undefined) {
+    // Of a document of another kind, that it would have no effect.
+    const reason = problems[0]?.message ?? "the body holds no rule object";
+    throw new HttpError(422, `${reason}; known kinds are ${KNOWN_KINDS}`);
+  }
   if (ref !== undefined) checkName(object, ref);
   return { object, problems: problems.map(({ field, message, severity }) => ({ field, message, severity })) };
 }

@@ -1,5 +1,6 @@
 import type { CachingSource } from "../../envoy-config/index.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
+import type { NetworkGateway } from "../../mesh-model/networks.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
 import type { CredentialProblem } from "../credentials/credential-problems.ts";
@@ -19,11 +20,15 @@ export interface DebugContext {
   /** Makes a new snapshot and pushes it. */
   readonly push: () => void;
   readonly pushes: () => number;
+  /** Whether changes are on their way to proxies. */
+  readonly isPushing: () => boolean;
   /** What connected proxies cannot be given together, by metric, then by what several of them claim. */
   readonly conflicts: () => Conflicts;
   /** Of the server itself. */
   readonly clusterId: string;
   /** Clusters and Consul, with how old what is known of them is. */
   readonly sources: () => readonly SourceFreshness[];
+  /** Gateways of networks whose names have no address yet. */
+  readonly unresolvedGateways: () => readonly NetworkGateway[];
   readonly allowsAdmin: boolean;
 }

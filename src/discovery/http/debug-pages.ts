@@ -1,5 +1,6 @@
 import { KINDS, type Kind } from "../../istio-api/kinds.ts";
 import { groupBy } from "../../mesh-model/lists.ts";
+import type { NetworkGateway } from "../../mesh-model/networks.ts";
 import {
   HttpError,
   type HttpHandler,
@@ -12,6 +13,7 @@ import type { DebugPage } from "../ads/ads-context.ts";
 import { type AccessOptions, isOfNamespace, requireCaller } from "./access.ts";
 import type { DebugContext } from "./debug-context.ts";
 import { configDump, resourcesPage } from "./pages/config-dump.ts";
+import { explainPage } from "./pages/explain.ts";
 import { clusterz, freshness } from "./pages/freshness.ts";
 import { configz, endpointShardz, instancesz, meshConfig, pushStatus, registryz, sidecarz } from "./pages/mesh.ts";
 import { adsz, connections, forceDisconnect, resourcesz, syncz } from "./pages/streams.ts";
@@ -31,6 +33,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   edsz: ["endpoints of a proxy: ?proxyID=", resourcesPage("EDS")],
   endpointShardz: ["endpoints by host name and registry", endpointShardz],
   endpointz: ["the same, under its old name", endpointShardz],
+  explain: ["what a proxy is sent and why: ?proxyID= or node=, type=, name=, why=, origins", explainPage],
   freshness: ["how old what is known of every cluster is, by kind", freshness],
   force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
   inject: ["templates of injection: read the ConfigMap istio-sidecar-injector", nothing({})],
@@ -38,7 +41,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   mcsz: ["services of several clusters, which are not served", nothing([])],
   mesh: ["the mesh config in force", meshConfig],
   ndsz: ["the name table of a proxy: ?proxyID=", resourcesPage("NDS")],
-  networkz: ["gateways between networks, of which there are none", nothing([])],
+  networkz: ["gateways that lead into networks", networkz],
   push_status: ["the last push: what collides, documents that were refused, rules that lose", pushStatus],
   pushcontext: ["the snapshot that answers are made from", pushContext],
   registryz: ["services of all registries", registryz],
@@ -114,13 +117,13 @@ function cachez({ source }: DebugContext, { query }: Pick<HttpRequest, "query">)
 
 /** The snapshot that answers are made from, in numbers and names. */
 function pushContext(context: DebugContext): TextAnswer {
-  const { version, mesh, services, virtualServices, configs } = context.snapshot();
+  const { version, mesh, services, virtualServices, configs, networks } = context.snapshot();
   const byNamespace = groupBy(services, ({ namespace }) => namespace);
   const kinds = (Object.keys(KINDS) as Kind[]).map((kind) => [kind, configs.list(kind).length]);
   return json({
     AuthorizationPolicies: byNamespaceOf(context, "AuthorizationPolicy", "namespace_to_policies"),
-    NetworkGateways: null,
-    UnresolvedGateways: null,
+    NetworkGateways: networks.gateways.map(showGateway),
+    UnresolvedGateways: context.unresolvedGateways().map(showGateway),
     version,
     trustDomain: mesh.trustDomain,
     rootNamespace: mesh.rootNamespace,
@@ -133,9 +136,18 @@ function pushContext(context: DebugContext): TextAnswer {
   });
 }
 
-/** Gateways between networks, services of several clusters, ambient workloads: none of them is served. Injection has its own settings. */
+/** Services of several clusters, ambient workloads: none of them is served. Injection has its own settings. */
 function nothing(shape: unknown): () => TextAnswer {
   return () => json(shape);
+}
+
+function networkz({ snapshot }: DebugContext): TextAnswer {
+  return json(snapshot().networks.gateways.map(showGateway));
+}
+
+/** As the reference shows it. */
+function showGateway({ network, clusterId, address, port }: NetworkGateway) {
+  return { Network: network, Cluster: clusterId, Addr: address, Port: port };
 }
 
 function authorizationz(context: DebugContext): TextAnswer {

@@ -45,17 +45,24 @@ export const DIRECT_PARSER: ConfigParser = {
 export const MAX_PROBLEMS = 100;
 
 /** One after the other, so that only one is taken apart at a time. */
-export function* parseDocuments(
-  bytes: Uint8Array,
-  { known = [], ...options }: ReadOptions,
-): Generator<ParsedDocument, void> {
+export function* parseDocuments(bytes: Uint8Array, options: ReadOptions): Generator<ParsedDocument, void> {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
-  const unchanged = new Set(known);
-  for (const { text: document, linesBefore } of splitDocuments(text)) {
-    const digest = createHash("sha256").update(document).digest("base64");
-    if (unchanged.has(digest)) yield { digest, linesBefore };
-    else yield { digest, linesBefore, result: withFewProblems(readDocument(document, options)) };
-  }
+  const known = new Set(options.known);
+  for (const document of splitDocuments(text)) yield parseDocument(document, known, options);
+}
+
+export function parseDocument(
+  { text, linesBefore }: { readonly text: string; readonly linesBefore: number },
+  known: ReadonlySet<string>,
+  { known: _, ...options }: ReadOptions,
+): ParsedDocument {
+  const digest = digestOf(text);
+  if (known.has(digest)) return { digest, linesBefore };
+  return { digest, linesBefore, result: withFewProblems(readDocument(text, options)) };
+}
+
+export function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64");
 }
 
 function withFewProblems(result: DocumentResult): DocumentResult {

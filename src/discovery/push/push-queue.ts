@@ -7,6 +7,8 @@ interface PushQueueOptions<Client> {
 
 interface PushQueue<Client> {
   enqueue(client: Client, since: number): void;
+  /** No client waits or is being served. */
+  readonly isIdle: boolean;
   /** Drops waiting clients; resolves when none is being served. */
   stop(): Promise<void>;
 }
@@ -34,6 +36,9 @@ export function createPushQueue<Client>({ concurrency, serve }: PushQueueOptions
     enqueue: (client, since) => {
       order.enqueue(client, since);
       schedule();
+    },
+    get isIdle() {
+      return order.waiting === 0 && order.serving === 0;
     },
     stop: async () => {
       order.shutDown();

@@ -11,9 +11,7 @@ import { createPushQueue } from "./push-queue.ts";
 export type PushReason = "config" | "service" | "endpoint" | "global" | "debug" | "networks";
 
 export interface PushClient {
-  /** Called at once, in the turn in which the snapshot appears. */
-  note(changes: PushChanges): void;
-  /** When it is the client's turn: sends what follows from everything noted. */
+  /** When it is the client's turn: sends what the newest snapshot has for it and it does not have. */
   push(): Promise<void>;
 }
 
@@ -32,6 +30,8 @@ export interface Pusher {
   readonly snapshot: PushSnapshot;
   /** Snapshots made so far, the first one included. */
   readonly pushes: number;
+  /** Whether a change waits for its snapshot, or a client for its push. */
+  readonly isPending: boolean;
   trigger(reason: PushReason, changes: PushChanges): void;
   /** Resolves when nothing runs any more. */
   stop(): Promise<void>;
@@ -74,7 +74,6 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
     const all = clients();
     log.info("push", { version: snapshot.version, proxies: all.length, reasons: [...why.keys()].join(",") });
     if (isNothing(happened)) return;
-    for (const client of all) client.note(happened);
     for (const client of all) queue.enqueue(client, since);
     onPush?.(happened);
   };
@@ -86,6 +85,9 @@ export function startPusher({ settings, build, clients, onPush, metrics, log }: 
     },
     get pushes() {
       return pushes;
+    },
+    get isPending() {
+      return firstAt !== undefined || !queue.isIdle;
     },
     trigger: (reason, more) => {
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1);

@@ -68,7 +68,7 @@ function endpointsOf(
     spec.workloadSelector !== undefined
       ? selected
       : spec.endpoints.map((entry, index) => {
-          const labels = withTopology(entry.labels, entry, origin.clusterId);
+          const labels = withTopology(entry.labels, entry, origin);
           return { entry, labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
         });
   const isDns = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";

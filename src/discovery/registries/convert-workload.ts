@@ -29,23 +29,26 @@ export interface WorkloadSource {
 export interface EndpointOrigin {
   readonly trustDomain: string;
   readonly clusterId: string;
+  /** The network of an address whose object names none; empty: not known. None without. */
+  readonly networkOf?: (address: string) => string;
 }
 
 /** Labels of the object override those of its spec. */
 export function toWorkload(
   { spec, labels, annotations, namespace, name, status }: ConfigObject<"WorkloadEntry">,
-  clusterId: string,
+  origin: Pick<EndpointOrigin, "clusterId" | "networkOf">,
 ): Workload {
-  const all = withTopology({ ...spec.labels, ...labels }, spec, clusterId);
+  const all = withTopology({ ...spec.labels, ...labels }, spec, origin);
   return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(annotations, status) };
 }
 
 /** Rules choose workloads by their locality too, so that it is among the labels; a network that is a label already stays. */
 export function withTopology(
   labels: Workload["labels"],
-  { locality, network }: WorkloadEntrySpec,
-  clusterId: string,
+  { locality, network: own, address }: WorkloadEntrySpec,
+  { clusterId, networkOf }: Pick<EndpointOrigin, "clusterId" | "networkOf">,
 ): Workload["labels"] {
+  const network = own || networkOf?.(address) || "";
   const { region, zone, subzone } = placeOf(locality, labels);
   return {
     ...(network !== "" && { [TOPOLOGY.network]: network }),
@@ -64,7 +67,7 @@ function placeOf(locality: string, labels: Workload["labels"]): Locality {
 export function toEndpoint(
   workload: Workload,
   port: ServiceEntryPort,
-  { trustDomain, clusterId }: EndpointOrigin,
+  { trustDomain, clusterId, networkOf }: EndpointOrigin,
 ): Endpoint {
   const { entry, labels, namespace, name, pod } = workload;
   if (pod !== undefined) return { ...pod, servicePortName: port.name, port: endpointPort(entry, port) };
@@ -75,7 +78,7 @@ export function toEndpoint(
     port: endpointPort(entry, port),
     labels,
     serviceAccount: serviceAccount === "" ? "" : formatSpiffe({ trustDomain, namespace, serviceAccount }),
-    network: entry.network,
+    network: entry.network || labels[TOPOLOGY.network] || networkOf?.(entry.address) || "",
     locality: placeOf(entry.locality, labels),
     clusterId,
     weight: entry.weight,

@@ -1,3 +1,4 @@
+import type { NetworkGateway } from "../../mesh-model/networks.ts";
 import { compareServices, endpointsKey, type Service } from "../../mesh-model/service.ts";
 import type {
   ProxyAddresses,
@@ -10,6 +11,7 @@ import type {
 export interface AggregateRegistry extends Omit<ServiceRegistry, "provider" | "clusterId"> {
   /** Returns what takes the registry out again. */
   add(registry: ServiceRegistry): () => void;
+  gateways(): readonly NetworkGateway[];
 }
 
 export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []): AggregateRegistry {
@@ -30,12 +32,12 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
     registries = [...registries, registry].sort((a, b) => rank(a) - rank(b));
     const end = registry.subscribe(notify);
     const keys = () => registry.services().map(({ key }) => key);
-    notify({ updated: keys(), deleted: [], endpoints: [] });
+    notify({ updated: keys(), deleted: [], endpoints: [], ...gatewaysOf(registry) });
     return () => {
       if (!registries.includes(registry)) return;
       end();
       registries = registries.filter((other) => other !== registry);
-      notify({ updated: [], deleted: keys(), endpoints: [] });
+      notify({ updated: [], deleted: keys(), endpoints: [], ...gatewaysOf(registry) });
     };
   };
   for (const registry of initial) add(registry);
@@ -50,6 +52,7 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
       first(registries, (registry) => (registry.service(key) ? registry.endpoints(key) : undefined)) ?? [],
     targets: (proxy: ProxyAddresses) => registries.flatMap((registry) => registry.targets(proxy)),
     workload: (proxy) => first(registries, (registry) => registry.workload?.(proxy)),
+    gateways: () => registries.flatMap((registry) => registry.gateways?.() ?? []),
     subscribe: (listener) => {
       const entry: RegistryListener = (change) => listener(change);
       listeners.add(entry);
@@ -58,15 +61,50 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
   };
 }
 
+/** For a change by a registry that comes or goes as a whole. */
+function gatewaysOf(registry: ServiceRegistry): Pick<RegistryChange, "gateways"> {
+  return (registry.gateways?.() ?? []).length > 0 ? { gateways: true } : {};
+}
+
 /** Services of other registries that share their endpoints with one that changed have other endpoints as well. */
 function withTwins(change: RegistryChange, before: readonly Service[], after: readonly Service[]): RegistryChange {
   const touched = new Set([...change.updated, ...change.deleted, ...change.endpoints]);
   const hosts = new Set<string>();
-  for (const services of [before, after]) {
-    for (const service of services) if (touched.has(service.key)) hosts.add(endpointsKey(service));
+  for (const services of new Set([before, after])) {
+    const { hostOf } = hostsOf(services);
+    for (const key of touched) {
+      const host = hostOf.get(key);
+      if (host !== undefined) hosts.add(host);
+    }
   }
-  const twins = after.filter((service) => !touched.has(service.key) && hosts.has(endpointsKey(service)));
-  return twins.length === 0 ? change : { ...change, endpoints: [...change.endpoints, ...twins.map(({ key }) => key)] };
+  const { keysOf } = hostsOf(after);
+  const twins = [...hosts].flatMap((host) => (keysOf.get(host) ?? []).filter((key) => !touched.has(key)));
+  return twins.length === 0 ? change : { ...change, endpoints: [...change.endpoints, ...twins] };
+}
+
+interface Hosts {
+  /** By the service's key. */
+  readonly hostOf: ReadonlyMap<string, string>;
+  readonly keysOf: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Beside the lists, which stay the same values while only endpoints change: most of the time. */
+const HOSTS = new WeakMap<readonly Service[], Hosts>();
+
+function hostsOf(services: readonly Service[]): Hosts {
+  let hosts = HOSTS.get(services);
+  if (hosts === undefined) {
+    const hostOf = new Map(services.map((service) => [service.key, endpointsKey(service)]));
+    const keysOf = new Map<string, string[]>();
+    for (const [key, host] of hostOf) {
+      const keys = keysOf.get(host);
+      if (keys === undefined) keysOf.set(host, [key]);
+      else keys.push(key);
+    }
+    hosts = { hostOf, keysOf };
+    HOSTS.set(services, hosts);
+  }
+  return hosts;
 }
 
 function rank({ provider }: Pick<Service, "provider">): number {

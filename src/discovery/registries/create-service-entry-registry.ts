@@ -22,6 +22,8 @@ export interface ServiceEntryRegistryOptions extends EndpointOrigin {
 export interface ServiceEntryRegistry extends ServiceRegistry {
   /** Identities of endpoints name the trust domain, which the mesh settings may change. */
   setTrustDomain(trustDomain: string): void;
+  /** Addresses are on other networks than before. */
+  networksChanged(): void;
   /** Entries may select these as well, until what it returns is called. */
   addWorkloads(source: WorkloadSource): () => void;
   /** Ends the subscription to the store. */
@@ -49,7 +51,7 @@ export function createServiceEntryRegistry({
   let workloads = new Map<ConfigObject<"WorkloadEntry">, Workload>();
 
   const workloadOf = (object: ConfigObject<"WorkloadEntry">) =>
-    workloads.get(object) ?? toWorkload(object, origin.clusterId);
+    workloads.get(object) ?? toWorkload(object, endpointOrigin);
   const workloadsIn = (snapshot: ConfigSnapshot, namespace: string) => [
     ...snapshot.list("WorkloadEntry", namespace).map(workloadOf),
     ...[...sources.keys()].flatMap((source) => source.list(namespace)),
@@ -114,6 +116,11 @@ export function createServiceEntryRegistry({
       if (trustDomain === endpointOrigin.trustDomain) return;
       endpointOrigin = { ...endpointOrigin, trustDomain };
       converted = new Map();
+      convert(store.snapshot);
+    },
+    networksChanged: () => {
+      converted = new Map();
+      workloads = new Map();
       convert(store.snapshot);
     },
     addWorkloads: (source) => {

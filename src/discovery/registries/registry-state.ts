@@ -21,9 +21,12 @@ export interface RegistryState {
   replace(entries: readonly ServiceWithEndpoints[]): RegistryChange;
   /**
    * Takes over some services, others stay; undefined takes a service away. Endpoints that are equal must be the same values: only the lists
-   * are compared. Listeners hear of it when something differs, or a workload does.
+   * are compared. Listeners hear of it when something differs, or something besides services does.
    */
-  update(changes: ReadonlyMap<string, ServiceWithEndpoints | undefined>, workloads?: boolean): void;
+  update(
+    changes: ReadonlyMap<string, ServiceWithEndpoints | undefined>,
+    besides?: Pick<RegistryChange, "workloads" | "gateways">,
+  ): void;
 }
 
 export function createRegistryState(): RegistryState {
@@ -60,11 +63,11 @@ export function createRegistryState(): RegistryState {
       for (const listener of [...listeners]) listener(change);
       return change;
     },
-    update: (wanted, workloads = false) => {
-      const change = { ...merge(entries, wanted), ...(workloads && { workloads: true as const }) };
+    update: (wanted, besides = {}) => {
+      const change = { ...merge(entries, wanted), ...besides };
       if (change.updated.length + change.deleted.length > 0) sorted = undefined;
       const isNothing = change.updated.length + change.deleted.length + change.endpoints.length === 0;
-      if (isNothing && !workloads) return;
+      if (isNothing && Object.keys(besides).length === 0) return;
       byAddress = undefined;
       for (const listener of [...listeners]) listener(change);
     },

@@ -1,6 +1,7 @@
 import { CloseStack } from "../../base/close-stack.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
+import type { MeshNetwork } from "../../istio-api/mesh-config/mesh-networks.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { followCluster } from "../follow-cluster.ts";
 import type { KindFreshness } from "../kubernetes-source.ts";
@@ -18,12 +19,13 @@ export interface RemoteClusterOptions {
   /** Of the cluster; stopped with it. */
   readonly source: StartedSource;
   readonly mesh: () => MeshSettings;
+  readonly networks: () => readonly MeshNetwork[];
   readonly domainSuffix: string;
   readonly systemNamespace: string;
   /** How long its endpoints stay in force while its API server is away; 0: for as long as that takes. */
   readonly staleMs: number;
   /** Its services count from now on, until what it returns is called. */
-  readonly show: (registry: KubernetesRegistry) => () => void;
+  readonly show: (registry: KubernetesRegistry) => () => Promise<void>;
   readonly log: Logger;
 }
 
@@ -37,7 +39,7 @@ export interface RemoteCluster extends Handle {
   readonly api: StartedSource["api"];
   readonly synced: Promise<void>;
   freshness(): readonly KindFreshness[];
-  /** The mesh settings have changed. */
+  /** The mesh settings or its networks have changed. */
   meshChanged(): void;
   /** Its services do not count any more: another source of the same cluster takes over. */
   retire(): void;
@@ -48,7 +50,7 @@ const LOOK_MS = 1000;
 
 /** Follows the services of another cluster. Its rules are not read: those of the mesh are in the control plane's own cluster. */
 export function startRemoteCluster(options: RemoteClusterOptions): RemoteCluster {
-  const { id, source, mesh, staleMs, show, log } = options;
+  const { id, source, mesh, networks, staleMs, show, log } = options;
   const opened = new CloseStack();
   const ending = new AbortController();
   opened.add(source);
@@ -59,11 +61,17 @@ export function startRemoteCluster(options: RemoteClusterOptions): RemoteCluster
     systemNamespace: options.systemNamespace,
     trustDomain: mesh().trustDomain,
     discoverySelectors: mesh().source.discoverySelectors,
+    networks: networks(),
   });
   opened.defer(() => registry.close());
   let isSynced = false;
   let isRetired = false;
-  let hide: (() => void) | undefined;
+  let hide: (() => Promise<void>) | undefined;
+  let hidden: Promise<unknown> = Promise.resolve();
+  const conceal = () => {
+    if (hide !== undefined) hidden = Promise.all([hidden, hide()]);
+    hide = undefined;
+  };
   let scheduled: NodeJS.Immediate | undefined;
   opened.defer(() => clearImmediate(scheduled));
   const commit = () => {
@@ -86,14 +94,12 @@ export function startRemoteCluster(options: RemoteClusterOptions): RemoteCluster
       log.info("services of a cluster are back", { cluster: id });
       return;
     }
-    hide();
-    hide = undefined;
+    conceal();
     log.warn("services of a cluster are let go: its API server has been away too long", { cluster: id, staleMs });
   };
   const retire = () => {
     isRetired = true;
-    hide?.();
-    hide = undefined;
+    conceal();
   };
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
@@ -121,6 +127,7 @@ export function startRemoteCluster(options: RemoteClusterOptions): RemoteCluster
     meshChanged: () => {
       registry.setTrustDomain(mesh().trustDomain);
       registry.setDiscoverySelectors(mesh().source.discoverySelectors);
+      registry.setNetworks(networks());
     },
     retire,
     ended: new Promise<void>(() => undefined),
@@ -129,6 +136,7 @@ export function startRemoteCluster(options: RemoteClusterOptions): RemoteCluster
       clearInterval(timer);
       await settled;
       retire();
+      await hidden;
       await opened.close();
     },
   });

@@ -8,8 +8,9 @@ import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { RemoteClusterSettings } from "../../settings/discovery-settings.ts";
 import type { ClusterApi } from "../cluster/cluster-api.ts";
 import type { KindFreshness, KubernetesSource } from "../kubernetes-source.ts";
+import type { MeshNetworksFile } from "../networks/start-mesh-networks.ts";
 import type { KubernetesRegistry } from "../registries/kubernetes/create-kubernetes-registry.ts";
-import { startKubernetesSource } from "../start-kubernetes-source.ts";
+import { type StartedSource, startKubernetesSource } from "../start-kubernetes-source.ts";
 import { untilSynced } from "../until-synced.ts";
 import {
   REMOTE_SECRETS,
@@ -25,6 +26,7 @@ export interface RemoteClustersOptions {
   readonly source: KubernetesSource;
   readonly ownId: string;
   readonly mesh: { readonly settings: MeshSettings; subscribe(listener: () => void): void };
+  readonly networks: Pick<MeshNetworksFile, "value" | "subscribe">;
   readonly domainSuffix: string;
   readonly systemNamespace: string;
   readonly settings: RemoteClusterSettings;
@@ -48,8 +50,15 @@ export interface ShownCluster {
 
 /** Who uses what clusters have, from when it is known until it is not any more. */
 export interface ClusterUser {
-  /** Services of a cluster count. Returns what ends it. */
-  services(registry: KubernetesRegistry): () => void;
+  /** What the cluster has counts. Returns what ends it: at once, and resolves when nothing is asked of the cluster any more. */
+  cluster(cluster: KnownCluster): () => Promise<void>;
+}
+
+/** A cluster whose objects are known. */
+export interface KnownCluster {
+  readonly id: string;
+  readonly registry: KubernetesRegistry;
+  readonly source: StartedSource;
 }
 
 export interface RemoteClusters extends Handle {
@@ -75,22 +84,22 @@ interface Followed {
  * cluster takes over when its objects are known; one that cannot be used leaves the former in force.
  */
 export function startRemoteClusters(options: RemoteClustersOptions): RemoteClusters {
-  const { source, ownId, mesh, settings, systemNamespace, log } = options;
+  const { source, ownId, mesh, networks, settings, systemNamespace, log } = options;
   const secrets = new Map<string, RemoteSecret>();
   const followed = new Map<string, Followed>();
   const stopping = new Set<Promise<void>>();
   const users = new Set<ClusterUser>();
-  const shown = new Map<KubernetesRegistry, Map<ClusterUser, () => void>>();
+  const shown = new Map<KnownCluster, Map<ClusterUser, () => Promise<void>>>();
   let ignored: readonly string[] = [];
   let updating: Promise<void> = Promise.resolve();
   let isStopped = false;
 
-  const show = (registry: KubernetesRegistry) => {
-    const ends = new Map([...users].map((user) => [user, user.services(registry)]));
-    shown.set(registry, ends);
-    return () => {
-      shown.delete(registry);
-      for (const end of ends.values()) end();
+  const show = (cluster: KnownCluster) => {
+    const ends = new Map([...users].map((user) => [user, user.cluster(cluster)]));
+    shown.set(cluster, ends);
+    return async () => {
+      shown.delete(cluster);
+      await Promise.all([...ends.values()].map((end) => end()));
     };
   };
   const end = (cluster: RemoteCluster | undefined) => {
@@ -105,17 +114,19 @@ export function startRemoteClusters(options: RemoteClustersOptions): RemoteClust
       allowed: settings.allowedOptions,
     });
     const { environment, metrics, domainSuffix } = options;
+    const read = startKubernetesSource({ access, clusterId: id, environment, metrics, log });
     return startRemoteCluster({
       id,
-      source: startKubernetesSource({ access, clusterId: id, environment, metrics, log }),
+      source: read,
       mesh: () => mesh.settings,
+      networks: () => networks.value,
       domainSuffix,
       systemNamespace,
       staleMs: settings.staleMs,
       show: (registry) => {
         // In one step: what both know does not come and go.
         former?.retire();
-        return show(registry);
+        return show({ id, registry, source: read });
       },
       log,
     });
@@ -163,9 +174,11 @@ export function startRemoteClusters(options: RemoteClustersOptions): RemoteClust
       updating = updating.then(update);
     },
   });
-  mesh.subscribe(() => {
+  const meshChanged = () => {
     for (const { cluster } of followed.values()) cluster?.meshChanged();
-  });
+  };
+  mesh.subscribe(meshChanged);
+  networks.subscribe(meshChanged);
   const known = async (signal: AbortSignal) => {
     const watches = [["Secrets of other clusters", watch]] as const;
     await untilSynced({ watches, log, signal, needsSome: false, deniedMs: DENIED_MS });
@@ -175,7 +188,7 @@ export function startRemoteClusters(options: RemoteClustersOptions): RemoteClust
   return toHandle({
     use: (user: ClusterUser) => {
       users.add(user);
-      for (const [registry, ends] of shown) ends.set(user, user.services(registry));
+      for (const [cluster, ends] of shown) ends.set(user, user.cluster(cluster));
     },
     settle: async (signal?: AbortSignal) => {
       using limit = abortAfter(settings.timeoutMs || Number.POSITIVE_INFINITY, signal);

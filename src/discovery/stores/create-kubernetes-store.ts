@@ -43,6 +43,7 @@ export interface KubernetesStore extends ConfigStore {
 export function decodeRule(document: unknown, resource?: RuleOrigin["resource"]): KubernetesRule | undefined {
   const { object, ref, ignoredKind, problems } = decodeObject(withoutBookkeeping(document), {
     defaultNamespace: "default",
+    isOfCluster: true,
   });
   if (ref === undefined || ignoredKind !== undefined) return undefined;
   return {

@@ -72,6 +72,8 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
   };
   const watches = opened.add(new WatchSet(() => debounced.trigger(), onWatchFailure));
   let state: Assembled = NOTHING;
+  /** Paths of the files that the state is made of. */
+  let known: ReadonlySet<string> = new Set();
   const credentials = createCredentialTable();
 
   const list = () => listFiles(dir, ({ path, id }) => watches.add(path, id));
@@ -82,14 +84,11 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
     // Files that were gone are deletions only in the directory that was listed: it may have been removed or replaced.
     const { dev, ino } = await stat(dir);
     if (listing.directories[0]?.id !== `${dev}:${ino}`) return load();
-    // It may also have been away only while they were read: then they are there again.
-    const listed = new Set(listing.files.map(({ path }) => path));
+    // It may also have been away only while they were listed or read: then they are there again.
     const read = new Set(files.map(({ path }) => path));
-    if (
-      read.size < listing.files.length &&
-      (await list()).files.some(({ path }) => listed.has(path) && !read.has(path))
-    )
-      return load();
+    const missing = new Set([...known, ...listing.files.map(({ path }) => path)].filter((path) => !read.has(path)));
+    if (missing.size > 0 && (await list()).files.some(({ path }) => missing.has(path))) return load();
+    known = read;
     reader.endRound();
     // What cannot be looked at counts as a file that cannot be read: its objects stay.
     const unseen = listing.problems.map(({ path, message }) => ({ path, mtimeMs: 0, documents: [], failure: message }));

@@ -6,7 +6,7 @@ import { workloadEntry } from "../../../test/support/discovery/objects.ts";
 import { describeConfigStore, type StoreSetup } from "../../../test/support/discovery/store-contract.ts";
 import { silentLogger } from "../../base/logger.ts";
 import { objectKey } from "../../istio-api/config-object.ts";
-import { combineStores } from "./combine-stores.ts";
+import { combineStores } from "./config-snapshot.ts";
 import { createKubernetesStore, decodeRule, type KubernetesRule } from "./create-kubernetes-store.ts";
 import { createMemoryStore } from "./create-memory-store.ts";
 import { startFileStore } from "./start-file-store.ts";

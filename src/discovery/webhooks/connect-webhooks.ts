@@ -11,13 +11,12 @@ import type { ServerCredentials, ServerTls } from "../../net/listen/tls-acceptor
 import type { PortOption, WebhookSettings } from "../../settings/discovery-settings.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
 import type { MeshFile } from "../mesh-file.ts";
-import { notReachedReason } from "./fail-closed.ts";
 import { type InjectionInput, NO_INPUT, watchInjectionFiles, watchInjectionMap } from "./injection-input.ts";
 import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
 import { declareWebhookMetrics, type WebhookMetrics } from "./metrics.ts";
 import { effectiveProxyConfig } from "./proxy-config-objects.ts";
 import { createRuleReviewer } from "./review-rule.ts";
-import { startWebhookPatcher } from "./start-webhook-patcher.ts";
+import { notReachedReason, startWebhookPatcher } from "./start-webhook-patcher.ts";
 
 export interface WebhookParts {
   readonly settings: WebhookSettings;
@@ -31,6 +30,8 @@ export interface WebhookParts {
   readonly proxyConfigs: () => readonly ConfigObject<"ProxyConfig">[];
   /** Absent: injection from files or from what is built in, and no configuration is patched. */
   readonly source: KubernetesSource | undefined;
+  /** Calls for each other cluster that is controlled from here, while it is: its configurations are patched too. */
+  readonly whileControlled?: (start: (source: KubernetesSource, opened: CloseStack) => void) => void;
   readonly systemNamespace: string;
   readonly revision: string;
   readonly notReady: () => string;
@@ -66,7 +67,8 @@ export async function connectWebhooks(parts: WebhookParts): Promise<AdmissionSer
       log,
     }),
   );
-  patchConfigurations(parts, metrics, log);
+  if (parts.source !== undefined) patchConfigurations(parts, parts.source, opened, { metrics, log });
+  parts.whileControlled?.((cluster, own) => patchConfigurations(parts, cluster, own, { metrics, log }));
   return server;
 }
 
@@ -174,10 +176,16 @@ function withoutClients(tls: ServerTls): ServerTls {
   };
 }
 
-function patchConfigurations(parts: WebhookParts, metrics: WebhookMetrics, log: Logger): void {
-  const { settings, source, systemNamespace: namespace, opened } = parts;
-  const api = source?.api;
-  if (source === undefined || api === undefined) return;
+/** In one cluster, until the stack is closed. */
+function patchConfigurations(
+  parts: WebhookParts,
+  source: KubernetesSource,
+  opened: CloseStack,
+  { metrics, log }: { readonly metrics: WebhookMetrics; readonly log: Logger },
+): void {
+  const { settings, systemNamespace: namespace } = parts;
+  const { api } = source;
+  if (api === undefined) return;
   const revision = parts.revision || "default";
   const common = { api, source, revision, caBundle: parts.caBundle, metrics, log };
   const patchers = [

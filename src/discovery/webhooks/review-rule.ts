@@ -12,7 +12,7 @@ export const ALWAYS_REJECT = "internal.istio.io/webhook-always-reject";
 
 const TOP_LEVEL = new Set(["apiVersion", "kind", "metadata", "spec", "status"]);
 /** Kinds of the reference that nothing here gives an effect to; its installations have them all the same. */
-const WITHOUT_EFFECT = new Set(["WasmPlugin", "TrafficExtension"]);
+const WITHOUT_EFFECT = new Set(["TrafficExtension"]);
 const MAX_PROBLEMS = 20;
 
 type Reason =
@@ -55,7 +55,10 @@ export function createRuleReviewer(metrics: WebhookMetrics, log: Logger): Review
         const type = `${textOf(members.apiVersion) || group}, Kind=${kind}`;
         return refused(request, "unknown_type", `unrecognized type ${type}; validated are ${known}`);
       }
-      const { problems } = decodeObject({ ...members, kind }, { defaultNamespace: namespace || "default" });
+      const { problems } = decodeObject(
+        { ...members, kind },
+        { defaultNamespace: namespace || "default", isOfCluster: true },
+      );
       const errors = problems.filter(({ severity }) => severity === "error");
       if (errors.length > 0) return refused(request, "invalid_resource", `configuration is invalid: ${shown(errors)}`);
       if (ALWAYS_REJECT in annotationsOf(request))

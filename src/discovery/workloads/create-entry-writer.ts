@@ -3,8 +3,9 @@ import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
 import { wait } from "../../base/wait.ts";
 import type { ObjectRef } from "../../istio-api/config-object.ts";
+import type { ApiObject } from "../../kubernetes/index.ts";
 import { isTransient } from "../../kubernetes/index.ts";
-import type { ApiObject, ApiResource, ClusterApi } from "../cluster/cluster-api.ts";
+import type { ApiResource, ClusterApi } from "../cluster/cluster-api.ts";
 import type { HealthCondition } from "./create-workload-store.ts";
 import {
   connectedAnnotations,
@@ -31,7 +32,7 @@ export interface EntryWriter {
   disconnected(ref: ObjectRef, connectedAt: number): void;
   /** The time to come back is over: an entry of ours that was registered is deleted, another loses what was reported of it. */
   expired(ref: ObjectRef): void;
-  /** Whatever was begun is written, or given up after so long. */
+  /** What was begun is written, or given up after so long. */
   flush(limitMs: number): Promise<void>;
 }
 

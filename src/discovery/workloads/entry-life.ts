@@ -43,7 +43,7 @@ export function isRegistered(annotations: Annotations): boolean {
   return (annotations[REGISTRATION.group] ?? "") !== "";
 }
 
-/** Nobody has the workload, as far as the entry says. */
+/** No control plane has the workload, as far as the entry says. */
 export function isDisconnected(annotations: Annotations): boolean {
   return (
     (annotations[REGISTRATION.connectedAt] ?? "") === "" && (annotations[REGISTRATION.disconnectedAt] ?? "") !== ""

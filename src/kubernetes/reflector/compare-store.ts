@@ -1,6 +1,7 @@
 import { wait } from "../../base/wait.ts";
 import type { KubernetesClient } from "../client.ts";
-import { type KubernetesObject, objectKey, type ResourceKind } from "../objects.ts";
+import { type ApiObject, objectKey, type ResourceKind } from "../objects.ts";
+import type { MessageShape } from "../protobuf/message-shape.ts";
 import { listPages } from "./list-pages.ts";
 import type { ObjectStore } from "./object-store.ts";
 import { isOlderVersion } from "./recovery.ts";
@@ -17,6 +18,7 @@ export interface Comparison {
 export interface CompareOptions<Reduced> {
   readonly client: KubernetesClient;
   readonly resource: ResourceKind;
+  readonly shape?: MessageShape | undefined;
   readonly store: ObjectStore<Reduced>;
   /** The version that the watch has reached. */
   reached(): string | undefined;
@@ -34,20 +36,20 @@ const LOOK_MS = 50;
  * an object of the same version and another content: a server restored from a backup gives versions a second time.
  */
 export async function compareStore<Reduced>(options: CompareOptions<Reduced>): Promise<Comparison> {
-  const { client, resource, store, signal } = options;
+  const { client, resource, shape, store, signal } = options;
   using recording = store.recordTouched();
   const there = new Set<string>();
-  const suspects = new Map<string, KubernetesObject>();
-  const isMissed = (key: string, object: KubernetesObject) => !recording.touched.has(key) && !store.isSame(key, object);
+  const suspects = new Map<string, ApiObject>();
+  const isMissed = (key: string, object: ApiObject) => !recording.touched.has(key) && !store.isSame(key, object);
   const sweep = () => ({
-    add(object: KubernetesObject) {
+    add(object: ApiObject) {
       const key = objectKey(object);
       there.add(key);
       if (isMissed(key, object)) suspects.set(key, object);
     },
     finish: () => undefined,
   });
-  const listed = await listPages({ client, resource, resourceVersion: "", sweep, signal });
+  const listed = await listPages({ client, resource, resourceVersion: "", shape, sweep, signal });
   const leftOver = () => [...store.keys()].filter((key) => !there.has(key) && !recording.touched.has(key));
   const isAnythingMissed = () => [...suspects].some(([key, object]) => isMissed(key, object)) || leftOver().length > 0;
   const deadline = performance.now() + SETTLE_MS;

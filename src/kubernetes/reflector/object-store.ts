@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { type KubernetesObject, objectKey } from "../objects.ts";
+import { type ApiObject, objectKey } from "../objects.ts";
 
 export interface ObjectStoreOptions<Reduced> {
   /** Undefined: not wanted. May throw, which counts as not wanted. */
-  reduce(object: KubernetesObject): Reduced | undefined;
+  reduce(object: ApiObject): Reduced | undefined;
   onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
   onReduceFailure(key: string, failure: unknown): void;
 }
 
 /** A read of everything: what it did not name is gone. */
 export interface Sweep {
-  add(object: KubernetesObject): void;
+  add(object: ApiObject): void;
   finish(): void;
 }
 
@@ -40,7 +40,7 @@ export class ObjectStore<Reduced> {
     return this.#stored.keys();
   }
 
-  put(object: KubernetesObject): void {
+  put(object: ApiObject): void {
     const key = objectKey(object);
     const before = this.#stored.get(key);
     const value = this.#reduce(key, object);
@@ -82,7 +82,7 @@ export class ObjectStore<Reduced> {
   }
 
   /** Whether what is stored is what this object would leave. */
-  isSame(key: string, object: KubernetesObject): boolean {
+  isSame(key: string, object: ApiObject): boolean {
     return isDeepStrictEqual(this.#stored.get(key), this.#reduce(key, object));
   }
 
@@ -90,7 +90,7 @@ export class ObjectStore<Reduced> {
     for (const recording of this.#recordings) recording.add(key);
   }
 
-  #reduce(key: string, object: KubernetesObject): Reduced | undefined {
+  #reduce(key: string, object: ApiObject): Reduced | undefined {
     try {
       return this.#options.reduce(object);
     } catch (failure) {

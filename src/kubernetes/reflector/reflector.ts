@@ -4,7 +4,8 @@ import type { Logger } from "../../base/logger.ts";
 import type { KubernetesClient } from "../client.ts";
 import type { KubernetesErrorCode } from "../kubernetes-error.ts";
 import type { KubernetesMetrics } from "../metrics.ts";
-import type { KubernetesObject, ResourceKind } from "../objects.ts";
+import type { ApiObject, ResourceKind } from "../objects.ts";
+import type { MessageShape } from "../protobuf/message-shape.ts";
 import type { Comparison } from "./compare-store.ts";
 import type { ComparisonTimes } from "./comparison-schedule.ts";
 
@@ -13,8 +14,10 @@ export interface ReflectorOptions<Reduced> {
   readonly resource: ResourceKind;
   /** In metrics; none when absent. */
   readonly cluster?: string;
+  /** Of a built-in kind: what `reduce` reads of an object. Only that is decoded then, and what comes is half as long. */
+  readonly shape?: MessageShape | undefined;
   /** What is left of an object; undefined: not wanted. */
-  reduce(object: KubernetesObject): Reduced | undefined;
+  reduce(object: ApiObject): Reduced | undefined;
   /** The key is namespace/name, or name. Called in the order of changes, also for those before the first sync. */
   onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
   /** Once, when everything that was there at the start has been read. */

@@ -16,7 +16,7 @@ const MIN_WATCH_SECONDS = 5 * 60;
 
 /** Never ends by itself: failures are logged, counted and retried until it is stopped. */
 export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Reflector<Reduced> {
-  const { client, resource, log, metrics } = options;
+  const { client, resource, shape, log, metrics } = options;
   const label = resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
   const by = [options.cluster ?? "", label];
   const stopped = new AbortController();
@@ -76,7 +76,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     phase = "list";
     metrics.lists.inc([...by, "pages"]);
     const sweep = () => store.sweep();
-    listed(await listPages({ client, resource, resourceVersion: listVersion("0"), sweep, signal }));
+    listed(await listPages({ client, resource, resourceVersion: listVersion("0"), shape, sweep, signal }));
     if (pages === "once") pages = undefined;
   };
 
@@ -91,6 +91,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
       resourceVersion: sweep === undefined ? (version ?? "") : listVersion(""),
       timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + Math.random())),
       sendsInitialEvents: sweep !== undefined,
+      shape,
       signal,
     });
     if (sweep === undefined) {
@@ -147,7 +148,8 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
     metrics.lists.inc([...by, "comparison"]);
     // Another complete read meanwhile is a proof of its own.
     const isOver = () => complete !== before || signal.aborted || next !== "watch";
-    const comparison = await compareStore({ client, resource, store, reached: () => version, isOver, signal: given });
+    const compared = { client, resource, shape, store, reached: () => version, isOver, signal: given };
+    const comparison = await compareStore(compared);
     const kinds = (["missing", "outdated", "leftOver"] as const).filter((kind) => comparison[kind] > 0);
     for (const kind of kinds) {
       metrics.differences.inc([...by, kind], comparison[kind]);

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { impersonationProblem } from "./impersonation.ts";
-import { createPodIndex } from "./pod-index.ts";
+import { createPodIndex, impersonationProblem } from "./impersonation.ts";
 
 const pods = createPodIndex();
 pods.set("mesh/agent-1", { uid: "u1", namespace: "mesh", account: "agent", node: "node-1" });

@@ -60,6 +60,7 @@ export function pushStatus(context: DebugContext): TextAnswer {
     ...context.conflicts(),
     version,
     pushes: context.pushes(),
+    pending: context.isPushing(),
     proxies: context.connections.all().length,
     services: services.length,
     problems: [

@@ -5,6 +5,7 @@ import { type Subscription, syncState } from "../../../xds/subscription.ts";
 import type { XdsType } from "../../../xds/xds-types.ts";
 import { traitsOf, XDS_TYPES } from "../../../xds/xds-types.ts";
 import type { Connection } from "../../ads/connection.ts";
+import { namesOf, refusedObjects } from "../../status/core/refused-objects.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { topologyLabels } from "./show-service.ts";
 
@@ -72,7 +73,10 @@ export function syncz(context: DebugContext, { query }: Pick<HttpRequest, "query
         istio_version: node.istioVersion,
         ...Object.fromEntries(pairs),
         resources: Object.fromEntries(
-          [...subscriptions].map(([type, subscription]) => [traitsOf(type).url, resourceState(subscription)]),
+          [...subscriptions].map(([type, subscription]) => [
+            traitsOf(type).url,
+            { ...resourceState(subscription), ...suspects(connection, type, subscription) },
+          ]),
         ),
       };
     }),
@@ -123,6 +127,13 @@ function resourceState(subscription: Subscription) {
     status: syncState(subscription),
     version: subscription.versionSent,
   };
+}
+
+/** Rule objects that a refused answer may come from. */
+function suspects(connection: Connection, type: XdsType, { error }: Subscription) {
+  if (error === undefined) return {};
+  const mayComeFrom = namesOf(refusedObjects(connection.view(), type, error.message));
+  return mayComeFrom.length === 0 ? {} : { mayComeFrom };
 }
 
 /** What is not known is left out. */

@@ -28,7 +28,7 @@ export function convertSlice(
       if (found === undefined && endpoint.pod !== undefined) return [];
       const addresses = addressesOf(address, found, endpoint, slice, service);
       if (addresses.length === 0) return [];
-      const base = found?.endpoint ?? strangerAt(slice, origin);
+      const base = found?.endpoint ?? strangerAt(address, slice, origin);
       return slice.ports.map(({ name, port }) =>
         Object.freeze({ ...base, addresses, servicePortName: name, port, health }),
       );
@@ -59,7 +59,8 @@ function addressesOf(
 }
 
 /** Something that Kubernetes does not run: it has an address, and no identity. */
-function strangerAt({ namespace }: ReducedSlice, { clusterId, network }: PodOrigin): Endpoint {
+function strangerAt(address: string, { namespace }: ReducedSlice, { clusterId, networkOf }: PodOrigin): Endpoint {
+  const network = networkOf(address);
   return {
     addresses: [],
     servicePortName: "",

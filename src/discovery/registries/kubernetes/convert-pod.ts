@@ -7,10 +7,7 @@ import type { ReducedNode } from "./reduce-object.ts";
 import type { ReducedPod } from "./reduce-pod.ts";
 
 /** What the registry adds to what objects say. */
-export interface PodOrigin extends EndpointOrigin {
-  /** Of pods without a label that says another; empty: not known. */
-  readonly network: string;
-}
+export type PodOrigin = Required<EndpointOrigin>;
 
 const NOWHERE: Locality = Object.freeze({ region: "", zone: "", subzone: "" });
 
@@ -25,7 +22,7 @@ export function placePod(pod: ReducedPod, node: ReducedNode | undefined, origin:
   const { namespace, serviceAccount, hostName, subDomain, nodeName } = pod;
   const own = labelledLocality(pod.labels);
   const locality = own === "" ? (node?.locality ?? NOWHERE) : parseLocality(own);
-  const network = pod.labels[TOPOLOGY.network] || origin.network;
+  const network = pod.labels[TOPOLOGY.network] || origin.networkOf(pod.addresses[0] ?? "");
   const endpoint: Endpoint = {
     addresses: pod.addresses,
     servicePortName: "",

@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigObject } from "../../../istio-api/config-object.ts";
+import { type MeshNetwork, networkOfAddress } from "../../../istio-api/mesh-config/mesh-networks.ts";
 import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
 import type { ConfigStore } from "../../../mesh-model/config-store.ts";
+import { perValue } from "../../../mesh-model/derive/derived-store.ts";
 import type { Endpoint, ServiceTarget } from "../../../mesh-model/endpoint.ts";
+import { listOf } from "../../../mesh-model/kubernetes-object.ts";
+import type { NetworkGateway } from "../../../mesh-model/networks.ts";
+import { matchesLabelSelector } from "../../../mesh-model/selector.ts";
 import { serviceKey } from "../../../mesh-model/service.ts";
 import type { ProxyAddresses, RegisteredWorkload, ServiceRegistry } from "../../../mesh-model/service-registry.ts";
 import { toWorkload, type Workload, type WorkloadSource } from "../convert-workload.ts";
@@ -10,7 +15,7 @@ import { createRegistryState, type ServiceWithEndpoints } from "../registry-stat
 import { convertSlice, convertWorkloads, withoutRepeated } from "./convert-endpoints.ts";
 import type { PodOrigin } from "./convert-pod.ts";
 import { convertService, hostnameOf } from "./convert-service.ts";
-import { createNamespaceFilter } from "./label-selector.ts";
+import { gatewaysOfService } from "./network-gateways.ts";
 import { createObjectIndex, type ObjectIndex, type Touched } from "./object-index.ts";
 import { createPodCache } from "./pod-cache.ts";
 import { type KnownService, metadataTargets, podTargets, workloadTargets } from "./pod-targets.ts";
@@ -26,6 +31,10 @@ export interface KubernetesRegistryOptions {
   readonly systemNamespace?: string;
   /** Of the mesh config. */
   readonly discoverySelectors?: unknown;
+  /** Of the mesh networks file. */
+  readonly networks?: readonly MeshNetwork[];
+  /** Addresses of the cluster are on other networks than before. */
+  readonly onNetworks?: () => void;
 }
 
 /** Services of one Kubernetes cluster. Fed with reduced objects in any order; what follows from them is the same for every order. */
@@ -36,6 +45,10 @@ export interface KubernetesRegistry extends ServiceRegistry, Pick<ObjectIndex, "
   commit(): void;
   setTrustDomain(trustDomain: string): void;
   setDiscoverySelectors(selectors: unknown): void;
+  setNetworks(networks: readonly MeshNetwork[]): void;
+  /** The network of an address of the cluster whose object names none; empty: not known. */
+  networkOf(address: string): string;
+  gateways(): readonly NetworkGateway[];
   /** False for namespaces that the mesh does not look at; rules in them do not count either. */
   isDiscovered(namespace: string): boolean;
   /** Endpoints of slices that wait for their pod. */
@@ -58,11 +71,18 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
   const pods = createPodCache(index, isDiscovered);
   const known = createServiceSelectors();
   const sliceEndpoints = new Map<string, readonly Endpoint[]>();
-  const entries = createEntryWorkloads(store, clusterId);
+  let { networks = [] } = options;
+  const gateways = new Map<string, readonly NetworkGateway[]>();
+  /** Keys of Services whose external addresses are nodes. */
+  const servicesOnNodes = new Set<string>();
   const workloadListeners = new Set<(namespaces: ReadonlySet<string>) => void>();
   /** Of pods' targets, which every push asks for. */
   let targetsCache = new WeakMap<object, readonly ServiceTarget[]>();
-  let origin: PodOrigin = { trustDomain, clusterId, network: "" };
+  /** Of the label of the system namespace: it counts for all that has no label of its own. */
+  let ownNetwork = "";
+  const networkOf = (address: string) => ownNetwork || networkOfAddress(networks, clusterId, address);
+  let origin: PodOrigin = { trustDomain, clusterId, networkOf };
+  let entries = createEntryWorkloads(store, origin);
 
   const endpointsOf = (serviceKeyInCluster: string, reduced: KnownService["reduced"]): readonly Endpoint[] => {
     const slices = index.slicesOf(serviceKeyInCluster).flatMap((key) => sliceEndpoints.get(key) ?? []);
@@ -83,13 +103,34 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
     const before = sliceEndpoints.get(key) ?? [];
     sliceEndpoints.set(key, reuseEqual(before, convertSlice(slice, service, pods, origin)));
   };
-  const update = ({ services, slices, pods: changedPods }: Touched) => {
+  const nodes = () => [...index.keys("Node")].sort().flatMap((key) => index.get("Node", key) ?? []);
+  const refreshGateways = (changed: ReadonlySet<string>, hasOtherNodes: boolean): boolean => {
+    let isOther = false;
+    for (const key of hasOtherNodes ? new Set([...changed, ...servicesOnNodes]) : changed) {
+      const service = index.get("Service", key);
+      if (service?.nodePorts === undefined) servicesOnNodes.delete(key);
+      else servicesOnNodes.add(key);
+      const isShown = service !== undefined && isDiscovered(service.namespace);
+      const found = isShown
+        ? gatewaysOfService(service, { hostname: hostnameOf(service, domainSuffix), clusterId, networks, nodes })
+        : [];
+      isOther ||= !isDeepStrictEqual(gateways.get(key) ?? [], found);
+      if (found.length === 0) gateways.delete(key);
+      else gateways.set(key, found);
+    }
+    return isOther;
+  };
+  const update = ({ services, slices, pods: changedPods, hasOtherNodes }: Touched) => {
     const workloads = pods.refresh(changedPods, origin);
     for (const key of slices) refreshSlice(key);
     const wanted = new Map<string, ServiceWithEndpoints | undefined>();
     for (const key of services) wanted.set(modelKey(key), convert(key));
     targetsCache = new WeakMap();
-    state.update(wanted, workloads.size > 0);
+    const hasOtherGateways = refreshGateways(services, hasOtherNodes);
+    state.update(wanted, {
+      ...(workloads.size > 0 && { workloads: true }),
+      ...(hasOtherGateways && { gateways: true }),
+    });
     for (const key of services) {
       const reduced = index.get("Service", key);
       const service = state.service(modelKey(key));
@@ -108,6 +149,7 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
     slices: new Set(index.keys("EndpointSlice")),
     pods: new Set(index.keys("Pod")),
     namespaces: new Set(index.keys("Namespace")),
+    hasOtherNodes: true,
   });
   /** All of a namespace, when it is looked at otherwise than before. */
   const ofNamespaces = (touched: Touched): Touched => {
@@ -120,17 +162,22 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
       for (const key of index.podsIn(namespace)) touchedPods.add(key);
       for (const key of index.servicesIn(namespace)) for (const slice of index.slicesOf(key)) slices.add(slice);
     }
-    return { services, slices, pods: touchedPods, namespaces: touched.namespaces };
+    return { ...touched, services, slices, pods: touchedPods };
   };
   const rebuild = () => {
-    origin = { trustDomain, clusterId, network: networkOf(index, systemNamespace) };
+    ownNetwork = labelledNetwork(index, systemNamespace);
+    origin = { trustDomain, clusterId, networkOf };
+    entries = createEntryWorkloads(store, origin);
     index.takeTouched();
     discovered = new Map([...index.keys("Namespace")].map((name) => [name, isDiscovered(name)]));
     update(everything());
   };
   const commit = () => {
     if (!synced) return;
-    if (networkOf(index, systemNamespace) !== origin.network) return rebuild();
+    if (labelledNetwork(index, systemNamespace) !== ownNetwork) {
+      rebuild();
+      return options.onNetworks?.();
+    }
     update(ofNamespaces(index.takeTouched()));
   };
   const unsubscribe = store.subscribe(({ changes }) => {
@@ -192,6 +239,12 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
       filter = createNamespaceFilter(selectors);
       if (synced) rebuild();
     },
+    setNetworks: (wanted) => {
+      networks = wanted;
+      if (synced) rebuild();
+    },
+    networkOf,
+    gateways: () => [...gateways.values()].flat(),
     isDiscovered,
     endpointsWithoutPod: () => {
       let count = 0;
@@ -228,7 +281,7 @@ function placeOf({ addresses, servicePortName }: Endpoint): string {
   return `${addresses[0]} ${servicePortName}`;
 }
 
-function networkOf(index: ObjectIndex, systemNamespace: string): string {
+function labelledNetwork(index: ObjectIndex, systemNamespace: string): string {
   return index.get("Namespace", systemNamespace)?.labels[TOPOLOGY.network] ?? "";
 }
 
@@ -248,17 +301,22 @@ function listedTargets(
 }
 
 /** WorkloadEntries by namespace, each converted once. */
-function createEntryWorkloads(store: ConfigStore, clusterId: string) {
-  const converted = new WeakMap<ConfigObject<"WorkloadEntry">, Workload>();
+function createEntryWorkloads(store: ConfigStore, origin: PodOrigin) {
+  const convert = perValue((object: ConfigObject<"WorkloadEntry">) => toWorkload(object, origin));
   const of = (namespace: string): readonly Workload[] =>
-    store.snapshot.list("WorkloadEntry", namespace).map((object) => {
-      const workload = converted.get(object) ?? toWorkload(object, clusterId);
-      converted.set(object, workload);
-      return workload;
-    });
+    store.snapshot.list("WorkloadEntry", namespace).map((object) => convert(object));
   return {
     of,
     at: ({ addresses, namespace }: ProxyAddresses) =>
       of(namespace).find(({ entry }) => entry.address !== "" && entry.address === addresses[0]),
   };
+}
+
+/**
+ * Tells which namespaces the mesh looks at, from the mesh config's `discoverySelectors`: those whose labels some selector matches, all
+ * when there are no selectors.
+ */
+function createNamespaceFilter(discoverySelectors: unknown): (labels: Readonly<Record<string, string>>) => boolean {
+  const selectors = listOf(discoverySelectors);
+  return (labels) => selectors.length === 0 || selectors.some((selector) => matchesLabelSelector(selector, labels));
 }

@@ -12,6 +12,8 @@ export interface Touched {
   readonly pods: ReadonlySet<string>;
   /** Something that many objects follow from. */
   readonly namespaces: ReadonlySet<string>;
+  /** Some node is another than before. */
+  readonly hasOtherNodes: boolean;
 }
 
 /** All objects of a cluster that the mesh reads, in reduced form, and which of them belong together. Knows nothing of their meaning. */
@@ -80,6 +82,7 @@ export function createObjectIndex(): ObjectIndex {
       touchPod(key, pod);
     },
     Node: (key) => {
+      touched.hasOtherNodes = true;
       for (const podKey of podsByNode.of(key)) {
         const pod = objects.Pod.get(podKey);
         if (pod !== undefined) touchPod(podKey, pod);
@@ -115,7 +118,7 @@ export function createObjectIndex(): ObjectIndex {
 
 function noneTouched() {
   const none = () => new Set<string>();
-  return { services: none(), slices: none(), pods: none(), namespaces: none() };
+  return { services: none(), slices: none(), pods: none(), namespaces: none(), hasOtherNodes: false };
 }
 
 function serviceOf({ namespace, service }: ReducedSlice): string {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { perValue } from "../../../mesh-model/derive/derived-store.ts";
 import type { ProxyAddresses } from "../../../mesh-model/service-registry.ts";
 import type { Workload } from "../convert-workload.ts";
 import type { PodLookup } from "./convert-endpoints.ts";
@@ -17,7 +18,7 @@ export interface PodCache extends PodLookup {
 
 export function createPodCache(index: ObjectIndex, isDiscovered: (namespace: string) => boolean): PodCache {
   const placed = new Map<string, PlacedPod>();
-  const asWorkloads = new WeakMap<PlacedPod, Workload>();
+  const asWorkload = perValue(podWorkload);
   const up = (keys: Iterable<string>) =>
     [...keys]
       .sort()
@@ -50,11 +51,6 @@ export function createPodCache(index: ObjectIndex, isDiscovered: (namespace: str
       const there = up(index.podsAt(addresses[0] ?? "")).filter(({ pod }) => pod.namespace === namespace);
       return there.length === 1 ? there[0] : undefined;
     },
-    workloads: (namespace) =>
-      up(index.podsIn(namespace)).map((pod) => {
-        const workload = asWorkloads.get(pod) ?? podWorkload(pod);
-        asWorkloads.set(pod, workload);
-        return workload;
-      }),
+    workloads: (namespace) => up(index.podsIn(namespace)).map((pod) => asWorkload(pod)),
   };
 }

@@ -1,5 +1,5 @@
 import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
-import { type KubernetesObject, labelsOf } from "../../../mesh-model/kubernetes-object.ts";
+import { fields, type KubernetesObject, labelsOf, listOf, textOf } from "../../../mesh-model/kubernetes-object.ts";
 import type { Locality } from "../../../mesh-model/locality.ts";
 import { parseTrafficDistribution, TRAFFIC_DISTRIBUTION, type TrafficDistribution } from "../traffic-distribution.ts";
 import { type ReducedPod, reducePod } from "./reduce-pod.ts";
@@ -9,6 +9,9 @@ import { type ReducedSlice, reduceSlice } from "./reduce-slice.ts";
 /** What the model needs of a Node. */
 export interface ReducedNode {
   readonly locality: Locality;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Where clients outside of the cluster reach it; empty: they do not. */
+  readonly externalAddress: string;
 }
 
 /** What the model needs of a Namespace. */
@@ -41,7 +44,7 @@ export const REDUCERS: {
 const OLD_REGION = "failure-domain.beta.kubernetes.io/region";
 const OLD_ZONE = "failure-domain.beta.kubernetes.io/zone";
 
-function reduceNode({ metadata = {} }: KubernetesObject): ReducedNode {
+function reduceNode({ metadata = {}, status }: KubernetesObject): ReducedNode {
   const labels = labelsOf(metadata.labels);
   return {
     locality: {
@@ -49,7 +52,13 @@ function reduceNode({ metadata = {} }: KubernetesObject): ReducedNode {
       zone: labels[TOPOLOGY.zone] || labels[OLD_ZONE] || "",
       subzone: labels[TOPOLOGY.subzone] ?? "",
     },
+    labels,
+    externalAddress: textOf(listOf(fields(status).addresses).find(isExternalIp)?.address),
   };
+}
+
+function isExternalIp({ type, address }: Readonly<Record<string, unknown>>): boolean {
+  return type === "ExternalIP" && textOf(address) !== "";
 }
 
 function reduceNamespace({ metadata = {} }: KubernetesObject): ReducedNamespace {

@@ -41,6 +41,15 @@ export interface ReducedService {
   readonly trafficDistribution?: TrafficDistribution;
   /** Where clients outside of the cluster reach it. */
   readonly externalAddresses: readonly string[];
+  /** Of a NodePort service with an annotation that makes nodes its external addresses. */
+  readonly nodePorts?: NodePorts;
+}
+
+export interface NodePorts {
+  /** Labels of the nodes that clients may use; none: any node. */
+  readonly selector: Readonly<Record<string, string>>;
+  /** By port of the service. */
+  readonly ports: ReadonlyMap<number, number>;
 }
 
 export interface ReducedServicePort {
@@ -56,6 +65,7 @@ export function reduceService({ metadata = {}, spec, status }: KubernetesObject)
   const given = fields(spec);
   const annotations = labelsOf(metadata.annotations);
   const clusterIp = textOf(given.clusterIP);
+  const nodePorts = given.type === "NodePort" ? nodePortsOf(annotations[NODE_SELECTOR], given.ports) : undefined;
   const distribution =
     knownDistribution(textOf(given.trafficDistribution)) ?? parseTrafficDistribution(annotations[TRAFFIC_DISTRIBUTION]);
   return {
@@ -75,6 +85,7 @@ export function reduceService({ metadata = {}, spec, status }: KubernetesObject)
     isNodeLocal: given.internalTrafficPolicy === "Local",
     ...(distribution !== undefined && { trafficDistribution: distribution }),
     externalAddresses: [...balancerAddresses(given.type, status), ...texts(given.externalIPs)],
+    ...(nodePorts !== undefined && { nodePorts }),
   };
 }
 
@@ -107,6 +118,26 @@ function balancerAddresses(type: unknown, status: unknown): readonly string[] {
   if (type !== "LoadBalancer") return [];
   const { ingress } = fields(fields(status).loadBalancer);
   return listOf(ingress).flatMap(({ ip, hostname }) => textOf(ip) || textOf(hostname) || []);
+}
+
+/** A JSON object of labels. */
+const NODE_SELECTOR = "traffic.istio.io/nodeSelector";
+
+/** What is not a selector selects as an empty one does, which is how the annotation has always been read. */
+function nodePortsOf(annotation: string | undefined, ports: unknown): NodePorts | undefined {
+  if (annotation === undefined) return undefined;
+  return {
+    selector: labelsOf(parsedOrNothing(annotation)),
+    ports: new Map(listOf(ports).map(({ port, nodePort }) => [numberOf(port), numberOf(nodePort)])),
+  };
+}
+
+function parsedOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function commaList(value: string | undefined): readonly string[] {

@@ -1,0 +1,154 @@
+import { compareAge, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
+import type { Kind } from "../../istio-api/kinds.ts";
+import { snapshotWithout } from "../../mesh-model/create-push-snapshot.ts";
+import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+
+/** Content by part: what is compared. */
+export type Looked = ReadonlyMap<string, string>;
+
+/** What rule objects have to do with one part. */
+export interface Effect {
+  /** Kinds whose objects were tried out. */
+  readonly kinds: ReadonlySet<string>;
+  /** Without any one of them the part would be another. */
+  readonly shapes: readonly ObjectRef[];
+  /** Objects that say the same: without all of them the part would be another, without one of them not. */
+  readonly agree: readonly ObjectRef[];
+  /** Objects that would shape the part if others of their kind did not. */
+  readonly overruled: readonly { readonly object: ObjectRef; readonly by: ObjectRef }[];
+}
+
+/** Rules that change what proxies are sent. What makes services is known by the services. */
+const RULES = [
+  "VirtualService",
+  "DestinationRule",
+  "Gateway",
+  "Sidecar",
+  "AuthorizationPolicy",
+  "RequestAuthentication",
+  "PeerAuthentication",
+  "Telemetry",
+  "EnvoyFilter",
+  "WasmPlugin",
+] as const satisfies readonly Kind[];
+
+/** Of a kind with more objects, none is tried out: a mesh would have to be made for too many of them. */
+const MAX_OBJECTS = 400;
+/** So many meshes are made for one part at most. */
+const MAX_TRIALS = 400;
+
+/**
+ * Which objects a part of what the proxy is sent follows from: those without which it would be another. The mesh is made without some of
+ * them, and by what was recorded when resources were made from it, only what asked about these is made again. Once it is late, no more is
+ * tried out.
+ */
+export function effectsOn(
+  view: ProxyView,
+  look: (view: ProxyView) => Looked,
+  isLate: () => boolean,
+): (part: string) => Effect {
+  const trials = createTrials(view, look);
+  return (part) => {
+    const budget: Budget = { left: MAX_TRIALS, isLate };
+    const kinds = new Set<string>();
+    const effects = RULES.flatMap((kind) => {
+      const objects = view.snapshot.configs.list(kind).toSorted(compareAge);
+      if (objects.length > MAX_OBJECTS) return [];
+      const effect = effectOf(trials, part, objects, budget);
+      if (hasMore(budget)) kinds.add(kind);
+      return effect;
+    });
+    return {
+      kinds,
+      shapes: effects.flatMap(({ shapes }) => shapes),
+      agree: effects.flatMap(({ agree }) => agree),
+      overruled: effects.flatMap(({ overruled }) => overruled),
+    };
+  };
+}
+
+interface Trials {
+  /** The part in the mesh without these objects. */
+  without(objects: readonly ObjectRef[], part: string): string | undefined;
+}
+
+function createTrials(view: ProxyView, look: (view: ProxyView) => Looked): Trials {
+  const known = new Map<string, Looked>();
+  return {
+    without(objects, part) {
+      const left = new Set(objects.map(objectKey));
+      const key = [...left].sort().join(" ");
+      let looked = known.get(key);
+      if (looked === undefined) {
+        looked = look(snapshotWithout(view.snapshot, left).view(view.node));
+        known.set(key, looked);
+      }
+      return looked.get(part);
+    },
+  };
+}
+
+interface Budget {
+  left: number;
+  readonly isLate: () => boolean;
+}
+
+function hasMore({ left, isLate }: Budget): boolean {
+  return left >= 0 && !isLate();
+}
+
+interface Search {
+  readonly trials: Trials;
+  readonly part: string;
+  readonly budget: Budget;
+}
+
+/** Objects of one kind. */
+function effectOf(trials: Trials, part: string, objects: readonly ObjectRef[], budget: Budget): Omit<Effect, "kinds"> {
+  const search = { trials, part, budget };
+  const { single: shapes, joint: agree } = find(search, objects, []);
+  const winners = [...shapes, ...agree];
+  if (winners.length === 0) return { shapes, agree, overruled: [] };
+  const others = objects.filter((object) => !winners.includes(object));
+  const next = others.length === 0 ? NONE : find(search, others, winners);
+  const overruled = [...next.single, ...next.joint].map((object) => ({
+    object,
+    by: winners.length === 1 ? winners[0] : winners.find((one) => find(search, [object], [one]).single.length > 0),
+  }));
+  return { shapes, agree, overruled: overruled.map(({ object, by = winners[0] as ObjectRef }) => ({ object, by })) };
+}
+
+interface Found {
+  readonly single: readonly ObjectRef[];
+  readonly joint: readonly ObjectRef[];
+}
+
+const NONE: Found = { single: [], joint: [] };
+
+/** So many are tried out one by one. More are halved, and halves that change nothing together are not looked into. */
+const FEW = 32;
+
+/** Objects without which the part is another than it is without `gone`. */
+function find(search: Search, objects: readonly ObjectRef[], gone: readonly ObjectRef[]): Found {
+  const { trials, part, budget } = search;
+  const isOther = (left: readonly ObjectRef[]) => {
+    budget.left -= 1;
+    return hasMore(budget) && trials.without([...gone, ...left], part) !== trials.without(gone, part);
+  };
+  if (objects.length <= FEW) {
+    // One by one also where all together change nothing: one may say what would be without any.
+    const single = objects.filter((object) => isOther([object]));
+    if (single.length > 0 || objects.length < 2) return { single, joint: [] };
+  }
+  if (!isOther(objects)) return NONE;
+  const middle = Math.ceil(objects.length / 2);
+  const halves = [objects.slice(0, middle), objects.slice(middle)] as const;
+  if (objects.length > FEW) {
+    const [first, second] = halves.map((half) => find(search, half, gone)) as [Found, Found];
+    const found = { single: [...first.single, ...second.single], joint: [...first.joint, ...second.joint] };
+    if (found.single.length + found.joint.length > 0) return found;
+  }
+  // Each half says what the other says as well.
+  const parts = [find(search, halves[1], [...gone, ...halves[0]]), find(search, halves[0], [...gone, ...halves[1]])];
+  return { single: [], joint: parts.flatMap(({ single, joint }) => [...single, ...joint]) };
+}

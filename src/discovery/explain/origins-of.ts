@@ -1,0 +1,169 @@
+import type { ObjectRef } from "../../istio-api/config-object.ts";
+import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
+import { selects } from "../../mesh-model/selector.ts";
+import { objectOf } from "../../mesh-model/service.ts";
+import type { Origin, Subject } from "../../simulate/index.ts";
+
+/** What parts of a proxy's configuration were made from. Whoever records what generators read can take its place. */
+export type OriginsOf = (subject: Subject) => readonly Origin[];
+
+/** By the indexes that the generators ask: the objects that apply, those that others overrule after them. */
+export function originsOf(view: ProxyView): OriginsOf {
+  return (subject) => {
+    switch (subject.kind) {
+      case "name":
+        return view.outbound.services.filter(({ hostname }) => hostname === subject.host).map(objectOf);
+      case "listener":
+        return listenerOrigins(view, subject.name);
+      case "inbound-port":
+        return [...inboundServices(view, subject.port), ...sidecarOrigin(view, "inbound")];
+      case "virtual-host":
+        return hostOrigins(view, subject.name);
+      case "route":
+        return routeOrigins(view, hostOf(subject.host));
+      case "cluster":
+        return clusterOrigins(view, subject.name);
+      case "access-policy":
+        return policyNamed(subject.name);
+      case "access-policies":
+        return policies(view, "AuthorizationPolicy")
+          .filter(({ spec }) => spec.action === subject.action)
+          .map(toOrigin);
+      case "token-rule":
+        return policies(view, "RequestAuthentication")
+          .filter(({ spec }) => spec.jwtRules.some(({ issuer }) => issuer === subject.issuer))
+          .map(toOrigin);
+      case "peer-authentication":
+        return peerOrigins(view, subject.port);
+    }
+  };
+}
+
+function toOrigin({ kind, namespace, name }: ObjectRef): Origin {
+  return { kind, namespace, name };
+}
+
+/** Services on the port, of the address where the listener has one. */
+function listenerOrigins(view: ProxyView, name: string): readonly Origin[] {
+  const [, address = "", digits = ""] = /^(.*)_(\d+)$/.exec(name) ?? [];
+  if (digits === "") return sidecarOrigin(view, name === "virtualInbound" ? "inbound" : "outbound");
+  const port = Number(digits);
+  const onPort = view.outbound.services.filter(({ ports }) => ports.some((one) => one.port === port));
+  const own = onPort.filter(({ addresses, autoAllocated }) => {
+    const auto = [autoAllocated?.ipv4, autoAllocated?.ipv6];
+    return addresses.some((one) => one.split("/")[0] === address) || auto.includes(address);
+  });
+  const gateways = (view.outbound.gateways?.gateways ?? []).filter(({ spec }) =>
+    spec.servers.some((server) => server.port?.number === port),
+  );
+  return [
+    ...gateways.map(toOrigin),
+    ...(own.length > 0 ? own : onPort).map(objectOf),
+    ...sidecarOrigin(view, "outbound"),
+  ];
+}
+
+function sidecarOrigin({ outbound, inbound }: ProxyView, direction: "inbound" | "outbound"): readonly Origin[] {
+  const sidecar = direction === "inbound" ? inbound.sidecar : outbound.sidecar;
+  return sidecar === undefined ? [] : [toOrigin(sidecar)];
+}
+
+function inboundServices({ inbound }: ProxyView, port: number): readonly Origin[] {
+  return inbound.targets.filter(({ targetPort }) => targetPort === port).map(({ service }) => objectOf(service));
+}
+
+/** `web.default.svc.cluster.local:80`. */
+function hostOf(virtualHost: string): string {
+  return virtualHost.replace(/:\d+$/, "");
+}
+
+function hostOrigins(view: ProxyView, virtualHost: string): readonly Origin[] {
+  const host = hostOf(virtualHost);
+  const service = view.outbound.service(host);
+  const rule = service && view.outbound.destinationRule(service);
+  return [
+    ...ruleOrigins(view, host),
+    ...(service === undefined ? [] : [objectOf(service)]),
+    ...(rule?.objects ?? []).map(toOrigin),
+  ];
+}
+
+/** Of rules; a service that no rule is about has a route of its own. */
+function routeOrigins(view: ProxyView, host: string): readonly Origin[] {
+  const rules = ruleOrigins(view, host);
+  const service = view.outbound.service(host);
+  return rules.length > 0 || service === undefined ? rules : [objectOf(service)];
+}
+
+/** The first counts that has routes for the proxy and the port; it overrules the others. */
+function ruleOrigins({ outbound }: ProxyView, host: string): readonly Origin[] {
+  const rules = [
+    ...outbound.egress.flatMap(({ virtualServices }) => virtualServices),
+    ...(outbound.gateways?.virtualServices ?? []),
+  ];
+  const found = [...new Set(rules)].filter(({ hosts }) => hosts.some((one) => covers(one, host)));
+  // The whole name before wildcards, the longest of these first.
+  const ranked = found.toSorted((a, b) => specificity(b, host) - specificity(a, host));
+  const [first] = ranked;
+  const winner = first && `${first.object.kind} ${first.object.namespace}/${first.object.name}`;
+  return ranked.map(({ object }, at) => ({
+    ...toOrigin(object),
+    ...(at > 0 && winner !== undefined && { overruledBy: winner }),
+  }));
+}
+
+function covers(rule: string, host: string): boolean {
+  return rule === host || rule === "*" || (rule.startsWith("*.") && host.endsWith(rule.slice(1)));
+}
+
+function specificity({ hosts }: VirtualServiceRule, host: string): number {
+  return Math.max(...hosts.filter((one) => covers(one, host)).map((one) => (one === host ? 1000 : one.length)));
+}
+
+function clusterOrigins(view: ProxyView, name: string): readonly Origin[] {
+  const [direction, port = "", , host = ""] = name.split("|");
+  if (direction === "inbound") return [...inboundServices(view, Number(port)), ...sidecarOrigin(view, "inbound")];
+  const service = view.outbound.service(host, Number(port)) ?? view.outbound.service(host);
+  if (service === undefined) return [];
+  const rule = view.outbound.destinationRule(service);
+  return [objectOf(service), ...(rule?.objects ?? []).map(toOrigin)];
+}
+
+function policyNamed(key: string): readonly Origin[] {
+  const [, namespace = "", name = ""] = /ns\[([^\]]*)\]-policy\[([^\]]*)\]/.exec(key) ?? [];
+  return name === "" ? [] : [{ kind: "AuthorizationPolicy", namespace, name }];
+}
+
+/** Those of the root namespace and of the workload's own that select it. */
+function policies<Of extends "AuthorizationPolicy" | "RequestAuthentication" | "PeerAuthentication">(
+  { snapshot, node }: ProxyView,
+  kind: Of,
+) {
+  const namespaces = [...new Set([snapshot.mesh.rootNamespace, node.namespace])];
+  return namespaces
+    .flatMap((namespace) => snapshot.configs.list(kind, namespace))
+    .filter(({ spec }) => selects(spec.selector?.matchLabels ?? {}, node.labels));
+}
+
+/** The workload's own counts before that of its namespace, and that before the mesh's. */
+function peerOrigins(view: ProxyView, port: number): readonly Origin[] {
+  const { rootNamespace } = view.snapshot.mesh;
+  const all = policies(view, "PeerAuthentication");
+  const levels = [
+    all.filter(({ spec, namespace }) => hasLabels(spec.selector?.matchLabels) && namespace !== rootNamespace),
+    all.filter(({ spec, namespace }) => !hasLabels(spec.selector?.matchLabels) && namespace === view.node.namespace),
+    all.filter(({ spec, namespace }) => !hasLabels(spec.selector?.matchLabels) && namespace === rootNamespace),
+  ];
+  for (const level of levels) {
+    const said = level.find(({ spec }) => {
+      const own = spec.portLevelMtls[String(port)]?.mode ?? spec.mtls?.mode ?? "UNSET";
+      return own !== "UNSET";
+    });
+    if (said !== undefined) return [toOrigin(said)];
+  }
+  return [];
+}
+
+function hasLabels(labels: Readonly<Record<string, string>> | undefined): boolean {
+  return Object.keys(labels ?? {}).length > 0;
+}

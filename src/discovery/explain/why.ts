@@ -1,0 +1,138 @@
+import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
+import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
+import type { Origin, Subject } from "../../simulate/index.ts";
+import type { OriginsOf } from "./origins-of.ts";
+import type { ExplainedResource } from "./resources-of.ts";
+
+/** Why a resource is there and why it is as it is. */
+export interface Explanation {
+  readonly type: ExplainedResource["type"];
+  readonly name: string;
+  readonly origins: readonly Origin[];
+  /** Parts that come from other objects than the whole. */
+  readonly parts: readonly ExplainedPart[];
+}
+
+export interface ExplainedPart {
+  /** `virtual host`, `route`, `filter chain`, `access policy`, `token rule`. */
+  readonly kind: string;
+  readonly name: string;
+  readonly origins: readonly Origin[];
+}
+
+/** The resources of this name, and the parts of others that have it: virtual hosts, names, filter chains. */
+export function explainWhy(
+  resources: readonly ExplainedResource[],
+  wanted: string,
+  originsOf: OriginsOf,
+): readonly Explanation[] {
+  return resources.flatMap((resource) => {
+    const isWhole = resource.name === wanted && resource.type !== "nds";
+    // Others have no parts that are asked for by name: a mesh has thousands of them.
+    if (!isWhole && resource.type !== "rds" && resource.type !== "nds") return [];
+    const { origins, parts } = explain(resource, originsOf, isWhole ? undefined : wanted);
+    if (!isWhole && parts.length === 0) return [];
+    return [{ type: resource.type, name: resource.name, origins, parts }];
+  });
+}
+
+/** Everything that has an origin of its own: clusters, listeners with their chains, routes by virtual host. Endpoints have their cluster's. */
+export function explainAll(resources: readonly ExplainedResource[], originsOf: OriginsOf): readonly Explanation[] {
+  return resources
+    .filter(({ type }) => type === "cds" || type === "lds" || type === "rds")
+    .map((resource) => {
+      const { type, name } = resource;
+      return { type, name, ...explain(resource, originsOf, undefined) };
+    });
+}
+
+interface Explained {
+  readonly origins: readonly Origin[];
+  readonly parts: readonly ExplainedPart[];
+}
+
+/** `only`: parts of this name alone, where the resource has another. */
+function explain(resource: ExplainedResource, originsOf: OriginsOf, only: string | undefined): Explained {
+  const { type, name } = resource;
+  switch (type) {
+    case "cds":
+    case "eds":
+      return { origins: originsOf({ kind: "cluster", name }), parts: [] };
+    case "lds":
+      return {
+        origins: originsOf({ kind: "listener", name }),
+        parts: only === undefined ? listenerParts(resource.value as Listener, originsOf) : [],
+      };
+    case "rds":
+      return { origins: [], parts: routeParts(name, resource.value as RouteConfiguration, originsOf, only) };
+    case "nds": {
+      const table = (resource.value as { readonly table: Readonly<Record<string, unknown>> }).table;
+      if (only === undefined || !Object.hasOwn(table, only)) return NOTHING;
+      return { origins: [], parts: [{ kind: "name", name: only, origins: originsOf({ kind: "name", host: only }) }] };
+    }
+    case "ecds":
+      return NOTHING;
+  }
+}
+
+const NOTHING: Explained = { origins: [], parts: [] };
+
+function routeParts(
+  routes: string,
+  { virtualHosts = [] }: RouteConfiguration,
+  originsOf: OriginsOf,
+  only: string | undefined,
+): readonly ExplainedPart[] {
+  const wanted = virtualHosts.filter(
+    ({ name, domains = [] }) => only === undefined || name === only || domains.includes(only),
+  );
+  return wanted.flatMap(({ name = "", routes: all = [] }) => [
+    { kind: "virtual host", name, origins: originsOf({ kind: "virtual-host", routes, name }) },
+    ...all.map((route, index) => ({
+      kind: "route",
+      name: `${name} ${index}${route.name ? ` (${route.name})` : ""}`,
+      origins: originsOf({ kind: "route", routes, host: name, index }),
+    })),
+  ]);
+}
+
+function listenerParts(
+  { filterChains = [], defaultFilterChain, trafficDirection }: Listener,
+  originsOf: OriginsOf,
+): readonly ExplainedPart[] {
+  const chains = [...filterChains, ...(defaultFilterChain === undefined ? [] : [defaultFilterChain])];
+  const parts = chains.flatMap((chain) => chainParts(chain, trafficDirection === "INBOUND", originsOf));
+  // Chains of one port for TLS, for plaintext and for bytes have the same origin.
+  const seen = new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
+  return [...seen.values()];
+}
+
+function chainParts(chain: FilterChain, isInbound: boolean, originsOf: OriginsOf): readonly ExplainedPart[] {
+  const port = chain.filterChainMatch?.destinationPort;
+  const found: (readonly [kind: string, name: string, subject: Subject])[] = [];
+  if (isInbound && port !== undefined) {
+    found.push(["filter chain", `port ${port}`, { kind: "inbound-port", port }]);
+    found.push(["mutual TLS", `port ${port}`, { kind: "peer-authentication", port }]);
+  }
+  for (const cluster of namesOf(chain, "cluster")) {
+    if (!isInbound) found.push(["filter chain", `to ${cluster}`, { kind: "cluster", name: cluster }]);
+  }
+  for (const name of keysOf(chain, "policies")) found.push(["access policy", name, { kind: "access-policy", name }]);
+  for (const issuer of namesOf(chain, "issuer")) found.push(["token rule", issuer, { kind: "token-rule", issuer }]);
+  return found.map(([kind, name, subject]) => ({ kind, name, origins: originsOf(subject) }));
+}
+
+/** Texts of members of this name, at any depth. */
+function namesOf(value: unknown, member: string): readonly string[] {
+  return [...new Set(membersOf(value, member).filter((found) => typeof found === "string"))];
+}
+
+function keysOf(value: unknown, member: string): readonly string[] {
+  return [...new Set(membersOf(value, member).flatMap((found) => Object.keys(found as object)))];
+}
+
+function membersOf(value: unknown, member: string): readonly unknown[] {
+  if (Array.isArray(value)) return value.flatMap((element) => membersOf(element, member));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inside]) => (name === member ? [inside] : membersOf(inside, member)));
+}

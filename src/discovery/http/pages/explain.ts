@@ -1,0 +1,82 @@
+import { isKind } from "../../../istio-api/kinds.ts";
+import { NodeError, parseNode, type XdsNode } from "../../../mesh-model/proxy/parse-node.ts";
+import type { ProxyView } from "../../../mesh-model/push-snapshot.ts";
+import { HttpError, type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
+import type { Origin } from "../../../simulate/index.ts";
+import { originsOf } from "../../explain/origins-of.ts";
+import { refineOrigins } from "../../explain/refine-origins.ts";
+import { EXPLAINED_TYPES, type ExplainedType, resourcesOf } from "../../explain/resources-of.ts";
+import { type Explanation, explainAll, explainWhy } from "../../explain/why.ts";
+import type { DebugContext } from "../debug-context.ts";
+import { requireProxy } from "./streams.ts";
+
+/** Proxies are served by the same thread. */
+const REFINE_MS = 500;
+
+/**
+ * What a proxy is sent, connected (`?proxyID=`) or not (`?node=` with the node of a discovery request): names and versions; one resource
+ * whole (`name=`), or the objects that it comes from (`why=`; `origins` for all clusters, listeners and routes).
+ */
+export function explainPage(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
+  const { query } = call;
+  const view = viewOf(context, call);
+  const type = query.get("type") ?? "";
+  if (type !== "" && !isType(type)) {
+    throw new HttpError(400, `type is ${JSON.stringify(type)}, allowed are ${EXPLAINED_TYPES.join(", ")}`);
+  }
+  const { resources, problems } = resourcesOf(
+    view,
+    type === "" ? EXPLAINED_TYPES : [type as ExplainedType],
+    context.source,
+  );
+  if (query.has("origins")) return json(explainAll(resources, originsOf(view)));
+  const why = query.get("why");
+  if (why !== null) {
+    const found = explainWhy(resources, why, originsOf(view));
+    if (found.length === 0)
+      throw new HttpError(404, `nothing that the proxy is sent has the name ${JSON.stringify(why)}`);
+    return json(refineOrigins(view, found, REFINE_MS).map((one) => withVersions(view, one)));
+  }
+  const name = query.get("name");
+  if (name === null)
+    return json({
+      resources: resources.map(({ type: of, name: its, version }) => ({ type: of, name: its, version })),
+      problems: problems.map(({ text, origin }) =>
+        origin === undefined ? text : `${text}, of ${origin.kind} ${origin.namespace}/${origin.name}`,
+      ),
+    });
+  const named = resources.filter((resource) => resource.name === name);
+  if (named.length === 0) throw new HttpError(404, `the proxy is sent no resource of the name ${JSON.stringify(name)}`);
+  return json(named.map(({ type: of, version, value }) => ({ type: of, version, value })));
+}
+
+function isType(type: string): type is ExplainedType {
+  return (EXPLAINED_TYPES as readonly string[]).includes(type);
+}
+
+function viewOf(context: DebugContext, call: Pick<HttpRequest, "query">): ProxyView {
+  const node = call.query.get("node");
+  if (node === null) return requireProxy(context, call).view();
+  try {
+    return context.snapshot().view(parseNode(JSON.parse(node) as XdsNode));
+  } catch (thrown) {
+    if (thrown instanceof NodeError || thrown instanceof SyntaxError)
+      throw new HttpError(400, `node: ${thrown.message}`);
+    throw thrown;
+  }
+}
+
+/** Objects of clusters with the version that counts. */
+function withVersions({ snapshot }: ProxyView, explanation: Explanation): Explanation {
+  const versioned = (origin: Origin): Origin => {
+    if (!isKind(origin.kind)) return origin;
+    const { source } = snapshot.configs.get(origin.kind, origin.namespace, origin.name) ?? {};
+    const { resourceVersion } = (source?.metadata ?? {}) as { readonly resourceVersion?: unknown };
+    return typeof resourceVersion === "string" ? { ...origin, resourceVersion } : origin;
+  };
+  return {
+    ...explanation,
+    origins: explanation.origins.map(versioned),
+    parts: explanation.parts.map((part) => ({ ...part, origins: part.origins.map(versioned) })),
+  };
+}
