@@ -35,6 +35,14 @@ export interface AnalyzedMesh {
   readonly settings: MeshSettings;
   readonly snapshot: PushSnapshot;
   of(kind: string): readonly AnalyzedObject[];
+  /** Objects of the whole cluster have no namespace. */
+  named(kind: string, namespace: string, name: string): AnalyzedObject | undefined;
+  /** Objects of a kind in one namespace. */
+  inNamespace(kind: string, namespace: string): readonly AnalyzedObject[];
+  /** Pods with these labels, of one namespace or of all. */
+  podsWith(labels: Labels, namespace?: string): readonly AnalyzedObject[];
+  /** Services of the namespace that lead to what has these labels. */
+  servicesSelecting(labels: Labels, namespace: string): readonly AnalyzedObject[];
   rules<Of extends Kind>(kind: Of): readonly AnalyzedRule<Of>[];
   /** What is wrong with a PEM certificate chain now: unreadable, expired, not valid yet. */
   certificateProblem(pem: string): string | undefined;
@@ -42,4 +50,6 @@ export interface AnalyzedMesh {
   seenFrom(namespace: string): OutboundScope;
   /** Services of a host name as a rule of the namespace means it; several when objects share its ports among them. */
   servicesNamed(namespace: string, host: string): readonly Service[];
+  /** Services of the whole mesh whose host covers the name, or is covered by it. */
+  servicesMeeting(host: string): readonly Service[];
 }

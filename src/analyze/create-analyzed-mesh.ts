@@ -2,6 +2,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { ConfigObject } from "../istio-api/config-object.ts";
 import type { Kind } from "../istio-api/kinds.ts";
 import { hostCovers, resolveShortHost } from "../istio-api/values/hostname.ts";
+import { fields, labelsOf } from "../mesh-model/kubernetes-object.ts";
 import { groupBy } from "../mesh-model/lists.ts";
 import type { MeshSettings } from "../mesh-model/mesh-settings.ts";
 import { parseNode } from "../mesh-model/proxy/parse-node.ts";
@@ -11,6 +12,8 @@ import { isVisibleTo } from "../mesh-model/visibility.ts";
 import { parseCertificate } from "../protocol/x509/certificate.ts";
 import { parsePemCertificates } from "../protocol/x509/pem.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "./analyzed-mesh.ts";
+import { createHostIndex } from "./host-index.ts";
+import { createLabelIndex, createSelectorIndex } from "./label-index.ts";
 
 interface AnalyzedMeshInput {
   readonly objects: readonly AnalyzedObject[];
@@ -25,6 +28,17 @@ export function createAnalyzedMesh({ objects, settings, snapshot, now }: Analyze
   const byKind: ReadonlyMap<string, readonly AnalyzedObject[]> = groupBy(objects, ({ kind }) => kind);
   const scopes = new Map<string, OutboundScope>();
   const of = (kind: string) => byKind.get(kind) ?? [];
+  const hosts = once(() => createHostIndex(snapshot.services));
+  const pods = once(() => createLabelIndex(of("Pod")));
+  const selecting = once(() =>
+    createSelectorIndex(of("Service"), ({ namespace, body }) => ({
+      namespace,
+      selector: labelsOf(fields(body.spec).selector),
+    })),
+  );
+  const byName = once(() => new Map(objects.map((one) => [`${one.kind}/${one.namespace}/${one.name}`, one])));
+  const byPlace = once(() => groupBy(objects, ({ kind, namespace }) => `${kind}/${namespace}`));
+  const rules = new Map<Kind, readonly AnalyzedRule<Kind>[]>();
   const seenFrom = (namespace: string): OutboundScope => {
     const scope = scopes.get(namespace) ?? snapshot.view(anySidecar(namespace)).outbound;
     scopes.set(namespace, scope);
@@ -36,22 +50,48 @@ export function createAnalyzedMesh({ objects, settings, snapshot, now }: Analyze
     snapshot,
     of,
     seenFrom,
-    rules: <Of extends Kind>(kind: Of) =>
-      of(kind).flatMap((document): readonly AnalyzedRule<Of>[] => {
-        const rule = document.decoded?.object ?? document.decoded?.draft;
-        // Objects of one kind only: the list is that of the kind.
-        return rule === undefined ? [] : [{ document, rule: rule as ConfigObject as ConfigObject<Of> }];
-      }),
+    named: (kind, namespace, name) => byName().get(`${kind}/${namespace}/${name}`),
+    inNamespace: (kind, namespace) => byPlace().get(`${kind}/${namespace}`) ?? [],
+    podsWith: (labels, namespace) => pods()(labels, namespace),
+    servicesSelecting: (labels, namespace) => selecting()(labels, namespace),
+    servicesMeeting: (host) => hosts().meeting(host),
+    rules: <Of extends Kind>(kind: Of) => {
+      const known = rules.get(kind) ?? rulesOf(of(kind));
+      rules.set(kind, known);
+      // Objects of one kind only: the list is that of the kind.
+      return known as readonly AnalyzedRule<Of>[];
+    },
     certificateProblem: (pem) => certificateProblem(pem, now),
     servicesNamed: (namespace, host) => {
       const full = resolveShortHost(host, namespace, settings.domainSuffix);
-      const seen = seenFrom(namespace).services.filter(({ hostname }) => hostname === full);
+      const scope = seenFrom(namespace);
+      const ports = hosts()
+        .exact(full)
+        .flatMap((service) => service.ports.map(({ port }) => port));
+      const seen = new Set([scope.service(full), ...ports.map((port) => scope.service(full, port))]);
+      seen.delete(undefined);
+      if (seen.size > 0) return [...seen].flatMap((service) => service ?? []);
       // Hosts of a wildcard service, and those that a Sidecar object hides from the namespace's own workloads, exist as well.
-      return seen.length > 0
-        ? seen
-        : snapshot.services.filter((service) => isNamed(service, full, namespace, settings));
+      return hosts()
+        .meeting(full)
+        .filter((service) => isNamed(service, full, namespace, settings));
     },
   };
+}
+
+function once<Of>(make: () => Of): () => Of {
+  let made: { readonly value: Of } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+function rulesOf(documents: readonly AnalyzedObject[]): readonly AnalyzedRule<Kind>[] {
+  return documents.flatMap((document) => {
+    const rule = document.decoded?.object ?? document.decoded?.draft;
+    return rule === undefined ? [] : [{ document, rule: rule as ConfigObject }];
+  });
 }
 
 function isNamed(

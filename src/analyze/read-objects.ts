@@ -1,4 +1,4 @@
-import { locateYaml, type YamlPath } from "../files/yaml/locate-yaml.ts";
+import { locateYaml } from "../files/yaml/locate-yaml.ts";
 import { splitDocuments } from "../files/yaml/split-documents.ts";
 import { decodeObject } from "../istio-api/decode/decode-object.ts";
 import { fields, labelsOf, textOf } from "../mesh-model/kubernetes-object.ts";
@@ -37,7 +37,7 @@ export function readObjects(source: string, file: string, defaultNamespace: stri
       continue;
     }
     if (parsed.data === null || parsed.data === undefined) continue;
-    const locate = (path: YamlPath) => ({ file, line: parsed.locate(path).line + document.linesBefore });
+    const locate = createLocator(document.text, file, document.linesBefore);
     if (typeof parsed.data !== "object" || Array.isArray(parsed.data) || typeof fields(parsed.data).kind !== "string") {
       unreadable.push({ ...locate([]), message: "expected an object with apiVersion, kind and metadata" });
       continue;
@@ -52,6 +52,15 @@ export function readObjects(source: string, file: string, defaultNamespace: stri
     });
   }
   return { objects, unreadable };
+}
+
+/** Positions are asked for where something is found. The tree that knows them is large, so that it is made again for those that are. */
+function createLocator(text: string, file: string, linesBefore: number): NonNullable<AnalyzedObject["locate"]> {
+  let parsed: ReturnType<typeof locateYaml> | undefined;
+  return (path) => {
+    parsed ??= locateYaml(text);
+    return { file, line: ("problem" in parsed ? parsed.position.line : parsed.locate(path).line) + linesBefore };
+  };
 }
 
 /** One object, of a file or of a cluster. */

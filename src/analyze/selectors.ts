@@ -1,5 +1,4 @@
 import { fields, labelsOf, listOf } from "../mesh-model/kubernetes-object.ts";
-import { selects } from "../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "./analyzed-mesh.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -19,12 +18,6 @@ export function selectorText(labels: Labels): string {
     .map(([name, value]) => `${name}=${value}`)
     .sort()
     .join(",");
-}
-
-export function podsSelectedBy(mesh: AnalyzedMesh, selector: Labels, namespace?: string): readonly AnalyzedObject[] {
-  return mesh
-    .of("Pod")
-    .filter((pod) => (namespace === undefined || pod.namespace === namespace) && selects(selector, pod.labels));
 }
 
 /** The containers of a pod or of a workload's template, init containers last. */
@@ -56,7 +49,7 @@ export function isControlPlane({ labels }: AnalyzedObject): boolean {
 }
 
 export function namespaceOf(mesh: AnalyzedMesh, name: string): AnalyzedObject | undefined {
-  return mesh.of("Namespace").find((object) => object.name === name);
+  return mesh.named("Namespace", "", name);
 }
 
 /** Names of objects in one line: `a, b`. */

@@ -1,4 +1,3 @@
-import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
 import { selectorText } from "../selectors.ts";
@@ -7,14 +6,15 @@ import { isAmbientPod } from "./workload-selectors.ts";
 
 /** Policies that reach no workload, or name namespaces that do not exist. */
 export function authorizationPolicies(mesh: AnalyzedMesh, report: ReportFinding): void {
-  const pods = mesh.of("Pod").filter((pod) => isInMesh(mesh, pod) || isAmbientPod(pod));
+  const isReached = (pod: AnalyzedObject) => isInMesh(mesh, pod) || isAmbientPod(pod);
   for (const { document, rule } of mesh.rules("AuthorizationPolicy")) {
-    checkWorkloads(mesh, pods, document, rule.spec.selector?.matchLabels, report);
+    checkWorkloads(mesh, isReached, document, rule.spec.selector?.matchLabels, report);
     rule.spec.rules.forEach(({ from }, at) => {
       from.forEach(({ source }, index) => {
         const path = ["spec", "rules", at, "from", index, "source"];
         const named = [...(source?.namespaces ?? []), ...(source?.notNamespaces ?? [])];
         for (const name of named) {
+          if (mesh.named("Namespace", "", name) !== undefined) continue;
           if (mesh.of("Namespace").some((namespace) => isMatch(name, namespace.name))) continue;
           report("ReferencedResourceNotFound", document, `namespace not found: ${JSON.stringify(name)}`, path);
         }
@@ -25,17 +25,15 @@ export function authorizationPolicies(mesh: AnalyzedMesh, report: ReportFinding)
 
 function checkWorkloads(
   mesh: AnalyzedMesh,
-  pods: readonly AnalyzedObject[],
+  isReached: (pod: AnalyzedObject) => boolean,
   document: AnalyzedObject,
   selector: Readonly<Record<string, string>> | undefined,
   report: ReportFinding,
 ): void {
   const isMeshWide = document.namespace === mesh.settings.rootNamespace;
   if (isMeshWide && selector === undefined) return;
-  const reached = pods.some(
-    (pod) => (isMeshWide || pod.namespace === document.namespace) && selects(selector ?? {}, pod.labels),
-  );
-  if (reached) return;
+  const pods = isMeshWide ? mesh.podsWith(selector ?? {}) : mesh.podsWith(selector ?? {}, document.namespace);
+  if (pods.some(isReached)) return;
   const which = selector === undefined ? `in namespace ${document.namespace}` : `with labels ${selectorText(selector)}`;
   report("NoMatchingWorkloadsFound", document, `no workload of the mesh ${which}`, ["spec", "selector"]);
 }

@@ -1,9 +1,10 @@
-import { hostCovers, resolveShortHost } from "../../istio-api/values/hostname.ts";
+import { resolveShortHost } from "../../istio-api/values/hostname.ts";
 import { NODE_LABEL } from "../../istio-api/values/topology-labels.ts";
 import { fields, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
+import { createLabelIndex } from "../label-index.ts";
 import { podLabelsOf } from "../selectors.ts";
 
 const TOPOLOGY = /^topology\.(kubernetes|istio)\.io\//;
@@ -40,42 +41,32 @@ function uncheckedMode(tls: ClientTls, { spec }: DestinationRule): string | unde
 
 /** Hosts without a service, and subsets without an endpoint: requests to them get 503. */
 export function destinationRuleTargets(mesh: AnalyzedMesh, report: ReportFinding): void {
+  // Files often have pods, and workloads that will have some, without the endpoints that a cluster would make of them.
+  const workloads = WORKLOADS.flatMap((kind) => [...mesh.of(kind)]);
+  const workloadsWith = createLabelIndex(workloads, (object) => withTopology(mesh, object));
   for (const { document, rule } of mesh.rules("DestinationRule")) {
     const host = resolveShortHost(rule.spec.host, rule.namespace, mesh.settings.domainSuffix);
-    const services = mesh.snapshot.services.filter(
-      ({ hostname }) => hostCovers(host, hostname) || hostCovers(hostname, host),
-    );
+    const services = mesh.servicesMeeting(host);
     if (services.length === 0) {
       const message = `host ${JSON.stringify(rule.spec.host)} is not a service of the mesh`;
       report("UnknownDestinationRuleHost", document, message, ["spec", "host"]);
       continue;
     }
+    const namespaces = [...new Set(services.map(({ namespace }) => namespace))];
     const endpoints = services.flatMap(({ key }) => [...mesh.snapshot.endpoints(key)]);
     rule.spec.subsets.forEach(({ name, labels }, at) => {
       if (endpoints.some((endpoint) => selects(labels, endpoint.labels))) return;
-      if (hasPods(mesh, services, labels)) return;
+      if (namespaces.some((namespace) => workloadsWith(labels, namespace).length > 0)) return;
       const message = `subset ${name} selects no endpoint of ${host}: requests to it get 503`;
       report("DestinationRuleSubsetNotSelectPods", document, message, ["spec", "subsets", at]);
     });
   }
 }
 
-/** Files often have pods, and workloads that will have some, without the endpoints that a cluster would make of them. */
-function hasPods(
-  mesh: AnalyzedMesh,
-  services: AnalyzedMesh["snapshot"]["services"],
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  const namespaces = new Set(services.map(({ namespace }) => namespace));
-  return WORKLOADS.flatMap((kind) => [...mesh.of(kind)]).some(
-    (object) => namespaces.has(object.namespace) && selects(labels, withTopology(mesh, object)),
-  );
-}
-
 /** Endpoints of pods have the region, zone and name of their node among their labels. */
 function withTopology(mesh: AnalyzedMesh, object: AnalyzedObject): Readonly<Record<string, string>> {
   const nodeName = textOf(fields(object.body.spec).nodeName);
-  const node = mesh.of("Node").find(({ name }) => name === nodeName);
+  const node = mesh.named("Node", "", nodeName);
   const topology = Object.entries(node?.labels ?? {}).filter(([name, value]) => TOPOLOGY.test(name) && value !== "");
   return {
     ...podLabelsOf(object),

@@ -1,14 +1,15 @@
 import { hostsOverlap } from "../../istio-api/values/hostname.ts";
-import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
+import { fields, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
+import { groupBy } from "../../mesh-model/lists.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { podsSelectedBy, selectorText } from "../selectors.ts";
+import { selectorText } from "../selectors.ts";
 
 /** Ports that a gateway opens, against those that Services lead to its pods. */
 export function gatewayPorts(mesh: AnalyzedMesh, report: ReportFinding): void {
   for (const { document, rule } of mesh.rules("Gateway")) {
-    const pods = podsSelectedBy(mesh, rule.spec.selector);
+    const pods = mesh.podsWith(rule.spec.selector);
     const selector = selectorText(rule.spec.selector);
     if (pods.length === 0) {
       const message = `selector not found: ${JSON.stringify(selector)}: no pod has these labels`;
@@ -26,11 +27,9 @@ export function gatewayPorts(mesh: AnalyzedMesh, report: ReportFinding): void {
 
 function servedPorts(mesh: AnalyzedMesh, pods: readonly AnalyzedObject[]): ReadonlySet<number> {
   const ports = new Set<number>();
-  for (const service of mesh.of("Service")) {
+  const services = pods.flatMap(({ labels, namespace }) => mesh.servicesSelecting(labels, namespace));
+  for (const service of new Set(services)) {
     const spec = fields(service.body.spec);
-    const selector = labelsOf(spec.selector);
-    const isFor = pods.some((pod) => pod.namespace === service.namespace && selects(selector, pod.labels));
-    if (!isFor) continue;
     for (const { port, targetPort, protocol = "TCP" } of listOf(spec.ports)) {
       if (protocol !== "TCP") continue;
       for (const number of [port, targetPort]) if (typeof number === "number") ports.add(number);
@@ -42,18 +41,21 @@ function servedPorts(mesh: AnalyzedMesh, pods: readonly AnalyzedObject[]): Reado
 /** Gateways at the same pods that want the same host on the same port. */
 export function conflictingGateways(mesh: AnalyzedMesh, report: ReportFinding): void {
   const gateways = mesh.rules("Gateway");
+  const claims = gateways.flatMap((gateway) =>
+    gateway.rule.spec.servers.flatMap((server) =>
+      server.hosts.map((host) => ({ gateway, host, key: claimKey(server, host) })),
+    ),
+  );
+  const byKey = groupBy(claims, ({ key }) => key);
   for (const gateway of gateways) {
-    const others = gateways.filter((other) => other !== gateway && meet(mesh, gateway, other));
     gateway.rule.spec.servers.forEach((server, at) => {
       const port = server.port?.number ?? 0;
-      const rivals = others.filter(({ rule }) =>
-        rule.spec.servers.some(
-          (other) =>
-            (other.port?.number ?? 0) === port &&
-            other.bind === server.bind &&
-            other.hosts.some((host) => server.hosts.some((own) => wantSameHost(own, host))),
-        ),
+      const wanting = server.hosts.flatMap((own) =>
+        (byKey.get(claimKey(server, own)) ?? [])
+          .filter(({ host }) => wantSameHost(own, host))
+          .map((claim) => claim.gateway),
       );
+      const rivals = [...new Set(wanting)].filter((other) => other !== gateway && meet(mesh, gateway, other));
       if (port === 0 || rivals.length === 0) return;
       const names = rivals.map(({ rule }) => `${rule.namespace}/${rule.name}`).sort();
       const message = `conflict with gateways ${names.join(",")} (workload selector ${selectorText(gateway.rule.spec.selector)}, port ${port}, hosts ${server.hosts.join(",")})`;
@@ -62,11 +64,18 @@ export function conflictingGateways(mesh: AnalyzedMesh, report: ReportFinding): 
   }
 }
 
+/** Servers that could meet have it in common. */
+function claimKey({ port, bind }: GatewayServer, host: string): string {
+  return `${port?.number ?? 0} ${bind} ${splitHost(host)[1]}`;
+}
+
+type GatewayServer = AnalyzedRule<"Gateway">["rule"]["spec"]["servers"][number];
+
 function meet(mesh: AnalyzedMesh, { rule: a }: AnalyzedRule<"Gateway">, { rule: b }: AnalyzedRule<"Gateway">): boolean {
   const [own, other] = [a.spec.selector, b.spec.selector];
   if (selectorText(own) === selectorText(other)) return true;
   if (!selects(own, other) && !selects(other, own)) return false;
-  return podsSelectedBy(mesh, own).some((pod) => selects(other, pod.labels));
+  return mesh.podsWith(own).some((pod) => selects(other, pod.labels));
 }
 
 /** Hosts may be for certain namespaces alone: `prod/*`. */
@@ -86,13 +95,23 @@ function splitHost(entry: string): readonly [string, string] {
 /** Clients reuse an HTTP/2 connection for every host of its certificate: one certificate in two gateways leads to 404. */
 export function repeatedCertificates(mesh: AnalyzedMesh, report: ReportFinding): void {
   const gateways = mesh.rules("Gateway");
+  const uses = gateways.flatMap((gateway) =>
+    gateway.rule.spec.servers.flatMap(({ tls }) => {
+      const key = certificateKey(tls);
+      return key === undefined ? [] : [{ gateway, key }];
+    }),
+  );
+  const byKey = groupBy(uses, ({ key }) => key);
   for (const { document, rule } of gateways) {
     if (Object.keys(rule.spec.selector).length === 0) continue;
-    for (const other of gateways) {
+    const shared = rule.spec.servers.map(({ tls }) => {
+      const using = byKey.get(certificateKey(tls) ?? "") ?? [];
+      return new Set(using.map(({ gateway }) => gateway));
+    });
+    for (const other of new Set(shared.flatMap((using) => [...using]))) {
       if (other.document === document || !selects(rule.spec.selector, other.rule.spec.selector)) continue;
-      rule.spec.servers.forEach(({ tls }, at) => {
-        const repeated = other.rule.spec.servers.some((server) => hasSameCertificate(tls, server.tls));
-        if (!repeated) return;
+      shared.forEach((using, at) => {
+        if (!using.has(other)) return;
         const names = [rule, other.rule].map(({ namespace, name }) => `${namespace}/${name}`);
         const message = `the same certificate in gateways ${names.join(", ")}: clients that reuse an HTTP/2 connection may get 404; use one gateway`;
         report("GatewayDuplicateCertificate", document, message, ["spec", "servers", at, "tls"]);
@@ -101,12 +120,11 @@ export function repeatedCertificates(mesh: AnalyzedMesh, report: ReportFinding):
   }
 }
 
-type ServerTls = AnalyzedRule<"Gateway">["rule"]["spec"]["servers"][number]["tls"];
-
-function hasSameCertificate(a: ServerTls, b: ServerTls): boolean {
-  if (a === undefined || b === undefined) return false;
-  if (a.credentialName !== "" || b.credentialName !== "") return a.credentialName === b.credentialName;
-  return a.serverCertificate !== "" && a.serverCertificate === b.serverCertificate && a.privateKey === b.privateKey;
+/** Equal for servers with the same certificate; undefined for those without one. */
+function certificateKey(tls: GatewayServer["tls"]): string | undefined {
+  if (tls === undefined) return undefined;
+  if (tls.credentialName !== "") return `secret ${tls.credentialName}`;
+  return tls.serverCertificate === "" ? undefined : `files ${tls.serverCertificate} ${tls.privateKey}`;
 }
 
 /** Secrets that gateways name, where their pods run. */
@@ -116,7 +134,7 @@ export function gatewaySecrets(mesh: AnalyzedMesh, report: ReportFinding): void 
     const named = rule.spec.servers.flatMap(({ tls }, at) =>
       tls === undefined || tls.credentialName === "" ? [] : [{ name: tls.credentialName, at }],
     );
-    const [pod] = podsSelectedBy(mesh, rule.spec.selector);
+    const [pod] = mesh.podsWith(rule.spec.selector);
     if (pod === undefined) {
       const message = `selector not found: ${JSON.stringify(selectorText(rule.spec.selector))}: no pod has these labels`;
       report("ReferencedResourceNotFound", document, message, ["spec", "selector"]);

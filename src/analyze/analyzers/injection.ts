@@ -92,8 +92,8 @@ export function proxyImages(mesh: AnalyzedMesh, report: ReportFinding): void {
     const image = textOf(fields(proxy).image);
     const expected = image.includes("/") ? image : `${textOf(hub)}/${image}:${String(tag)}`;
     const pods = mesh
-      .of("Pod")
-      .filter((pod) => pod.namespace === namespace.name && !isMatch(pod, expected, imageType(mesh, pod)))
+      .inNamespace("Pod", namespace.name)
+      .filter((pod) => !isMatch(pod, expected, imageType(mesh, pod)))
       .map((pod) => pod.name)
       .sort();
     if (pods.length === 0) continue;

@@ -17,9 +17,7 @@ export function invalidObjects(mesh: AnalyzedMesh, report: ReportFinding): void 
 export function losingRules(mesh: AnalyzedMesh, report: ReportFinding): void {
   for (const { object, message, repeatedHost } of mesh.snapshot.problems()) {
     if (repeatedHost !== undefined) continue;
-    const document = mesh
-      .of(object.kind)
-      .find(({ namespace, name }) => namespace === object.namespace && name === object.name);
+    const document = mesh.named(object.kind, object.namespace, object.name);
     if (document !== undefined) report("RuleWithoutEffect", document, message);
   }
 }

@@ -1,7 +1,6 @@
 import { fields, labelsOf, listOf, textOf } from "../../mesh-model/kubernetes-object.ts";
 import { groupBy } from "../../mesh-model/lists.ts";
 import { selectProtocol } from "../../mesh-model/select-protocol.ts";
-import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
 import { isControlPlane, isSystemNamespace, podLabelsOf, podSpecOf } from "../selectors.ts";
@@ -69,11 +68,9 @@ export function conflictingServices(mesh: AnalyzedMesh, report: ReportFinding): 
 }
 
 function servicesOf(mesh: AnalyzedMesh, deployment: AnalyzedObject): readonly AnalyzedObject[] {
-  const labels = podLabelsOf(deployment);
-  return mesh.of("Service").filter(({ namespace, body }) => {
-    const selector = labelsOf(fields(body.spec).selector);
-    return namespace === deployment.namespace && Object.keys(selector).length > 0 && selects(selector, labels);
-  });
+  return mesh
+    .servicesSelecting(podLabelsOf(deployment), deployment.namespace)
+    .filter(({ body }) => Object.keys(labelsOf(fields(body.spec).selector)).length > 0);
 }
 
 /** The proxy's own user id is not captured: an application that runs with it is outside the mesh. */
@@ -125,12 +122,11 @@ export function entryProtocols(mesh: AnalyzedMesh, report: ReportFinding): void 
     );
   });
   const reported = new Set<AnalyzedObject>();
+  const byPort = groupBy(ports, ({ host, number }) => `${host}:${number}`);
   for (const one of ports) {
-    const same = ports.filter(
-      ({ host, number, shown }) =>
-        host === one.host &&
-        number === one.number &&
-        (shown.includes("*") || one.shown.includes("*") || shown.some((namespace) => one.shown.includes(namespace))),
+    const same = (byPort.get(`${one.host}:${one.number}`) ?? []).filter(
+      ({ shown }) =>
+        shown.includes("*") || one.shown.includes("*") || shown.some((namespace) => one.shown.includes(namespace)),
     );
     const protocols = [...new Set(same.map(({ protocol }) => protocol))].sort();
     if (protocols.length < 2 || reported.has(one.document)) continue;

@@ -1,6 +1,7 @@
 import type { YamlPath } from "../../files/yaml/locate-yaml.ts";
 import type { Destination, VirtualServiceSpec } from "../../istio-api/specs.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
+import { groupBy } from "../../mesh-model/lists.ts";
 import type { Service } from "../../mesh-model/service.ts";
 import type { AnalyzedMesh, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
@@ -120,10 +121,16 @@ function reportUnaffected(
 
 /** Subsets that routes name, in the DestinationRule that the control plane takes for the host. */
 export function destinationSubsets(mesh: AnalyzedMesh, report: ReportFinding): void {
+  const { domainSuffix } = mesh.settings;
+  const rulesByHost = groupBy([...mesh.rules("DestinationRule")], ({ rule }) =>
+    resolveShortHost(rule.spec.host, rule.namespace, domainSuffix),
+  );
   for (const { document, rule } of mesh.rules("VirtualService")) {
     for (const { destination, path, isMirror } of destinationsOf(rule.spec)) {
       const { host, subset } = destination;
-      if (subset === "" || hasSubset(mesh, rule.namespace, host, subset)) continue;
+      if (subset === "") continue;
+      const full = resolveShortHost(host, rule.namespace, domainSuffix);
+      if (hasSubset(mesh, rulesByHost.get(full) ?? [], { namespace: rule.namespace, host, subset })) continue;
       report(
         "ReferencedResourceNotFound",
         document,
@@ -134,17 +141,24 @@ export function destinationSubsets(mesh: AnalyzedMesh, report: ReportFinding): v
   }
 }
 
+interface Wanted {
+  readonly namespace: string;
+  readonly host: string;
+  readonly subset: string;
+}
+
 /** By the rule that is applied to calls from the namespace; rules for some of its clients count for those. */
-function hasSubset(mesh: AnalyzedMesh, namespace: string, host: string, subset: string): boolean {
-  const { domainSuffix } = mesh.settings;
+function hasSubset(
+  mesh: AnalyzedMesh,
+  rules: readonly AnalyzedRule<"DestinationRule">[],
+  { namespace, host, subset }: Wanted,
+): boolean {
   const scope = mesh.seenFrom(namespace);
   const services = mesh.servicesNamed(namespace, host);
   const applied = services.flatMap((service) => scope.destinationRule(service)?.spec.subsets ?? []);
   if (applied.some(({ name }) => name === subset)) return true;
-  const full = resolveShortHost(host, namespace, domainSuffix);
-  return mesh.rules("DestinationRule").some(({ rule: { spec, namespace: from } }) => {
+  return rules.some(({ rule: { spec, namespace: from } }) => {
     const counts = services.length === 0 || (spec.workloadSelector !== undefined && from === namespace);
-    const isFor = resolveShortHost(spec.host, from, domainSuffix) === full;
-    return counts && isFor && spec.subsets.some(({ name }) => name === subset);
+    return counts && spec.subsets.some(({ name }) => name === subset);
   });
 }

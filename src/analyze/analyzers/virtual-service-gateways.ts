@@ -1,9 +1,10 @@
 import type { VirtualServiceSpec } from "../../istio-api/specs.ts";
 import { hostsOverlap, resolveShortHost } from "../../istio-api/values/hostname.ts";
+import { groupBy } from "../../mesh-model/lists.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import type { AnalyzedMesh, AnalyzedObject, AnalyzedRule } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
-import { namesOf, podsSelectedBy } from "../selectors.ts";
+import { namesOf } from "../selectors.ts";
 
 const MESH = "mesh";
 /** Gateways that an implementation of the Gateway API made for itself. */
@@ -63,10 +64,10 @@ export function conflictingHosts(mesh: AnalyzedMesh, report: ReportFinding): voi
       host: resolveShortHost(host, namespace, mesh.settings.domainSuffix),
     }));
   });
+  const byHost = groupBy(claims, ({ host }) => host);
   for (const claim of claims) {
-    const rivals = claims.filter(
-      (other) => other.document !== claim.document && other.host === claim.host && overlaps(claim.shown, other.shown),
-    );
+    const same = byHost.get(claim.host) ?? [];
+    const rivals = same.filter((other) => other.document !== claim.document && overlaps(claim.shown, other.shown));
     if (rivals.length === 0) continue;
     const names = namesOf([claim, ...rivals].map(({ document }) => document));
     report(
@@ -98,7 +99,7 @@ export function claimRoutes(mesh: AnalyzedMesh, report: ReportFinding): void {
     for (const name of rule.spec.gateways) {
       const gateway = gateways.get(fullName(name, rule.namespace));
       if (gateway === undefined) continue;
-      for (const pod of podsSelectedBy(mesh, gateway.spec.selector)) {
+      for (const pod of mesh.podsWith(gateway.spec.selector)) {
         if (isAuthenticated(mesh, pod)) continue;
         const text = `route by the JWT claim ${claim}, but no RequestAuthentication reaches pod ${pod.namespace}/${pod.name} of gateway ${name}: the claim is never there`;
         report("JwtClaimBasedRoutingWithoutRequestAuthN", document, text, ["spec", "http"]);

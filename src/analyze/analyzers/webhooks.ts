@@ -54,7 +54,7 @@ export function injectionWebhooks(mesh: AnalyzedMesh, report: ReportFinding): vo
   for (const { owner, title, hook } of hooks) {
     const { name, namespace } = fields(fields(hook.clientConfig).service);
     if (name === undefined) continue;
-    const exists = mesh.of("Service").some((service) => service.name === name && service.namespace === namespace);
+    const exists = mesh.named("Service", textOf(namespace), textOf(name)) !== undefined;
     if (exists) continue;
     const message = `webhook ${title} leads to service ${textOf(namespace)}/${textOf(name)}, which does not exist`;
     report("InvalidWebhook", owner, message, ["webhooks"]);

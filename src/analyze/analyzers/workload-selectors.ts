@@ -1,7 +1,8 @@
-import { selects } from "../../mesh-model/selector.ts";
+import { groupBy } from "../../mesh-model/lists.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { MessageName, ReportFinding } from "../finding.ts";
-import { namesOf, namespaceOf, podsSelectedBy, selectorText } from "../selectors.ts";
+import { createSelectorIndex } from "../label-index.ts";
+import { namesOf, namespaceOf, selectorText } from "../selectors.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -69,18 +70,17 @@ function hasSelector({ selector }: Selecting): boolean {
 
 /** Objects for certain pods: there must be some, and no other object for the same. */
 function checkChosen(mesh: AnalyzedMesh, all: readonly Selecting[], kind: SelectingKind, report: ReportFinding): void {
+  const rivalsFor = createSelectorIndex(all, ({ document, selector }) => ({ namespace: document.namespace, selector }));
   for (const one of all) {
     const { document, selector } = one;
-    const pods = podsSelectedBy(mesh, selector, document.namespace);
+    const pods = mesh.podsWith(selector, document.namespace);
     if (pods.length === 0) {
       const message = `selector not found: ${JSON.stringify(selectorText(selector))}: no pod of namespace ${document.namespace} has these labels`;
       report("ReferencedResourceNotFound", document, message, kind.path);
       continue;
     }
     for (const pod of pods) {
-      const rivals = all.filter(
-        (other) => other.document.namespace === document.namespace && selects(other.selector, pod.labels),
-      );
+      const rivals = rivalsFor(pod.labels, document.namespace);
       if (rivals.length < 2) continue;
       const names = namesOf(rivals.map((rival) => rival.document));
       const message = `the ${kind.title} ${names} select the same pod ${pod.name}: only the oldest counts`;
@@ -92,8 +92,9 @@ function checkChosen(mesh: AnalyzedMesh, all: readonly Selecting[], kind: Select
 
 /** Objects for a whole namespace: the oldest counts, the others have no effect. */
 function checkDefaults(all: readonly Selecting[], kind: SelectingKind, report: ReportFinding): void {
+  const byNamespace = groupBy(all, ({ document }) => document.namespace);
   for (const { document } of all) {
-    const rivals = all.filter((other) => other.document.namespace === document.namespace);
+    const rivals = byNamespace.get(document.namespace) ?? [];
     if (rivals.length < 2) continue;
     const names = namesOf(rivals.map((rival) => rival.document));
     const message = `the ${kind.title} ${names} have no workload selector: only the oldest counts`;
@@ -106,7 +107,7 @@ const INEFFECTIVE = "there is no sidecar in ambient mode: a Sidecar object has n
 function reportAmbient(mesh: AnalyzedMesh, one: Selecting, report: ReportFinding): boolean {
   const { document, selector } = one;
   const isAmbient = hasSelector(one)
-    ? podsSelectedBy(mesh, selector, document.namespace).some(isAmbientPod)
+    ? mesh.podsWith(selector, document.namespace).some(isAmbientPod)
     : isAmbientNamespace(namespaceOf(mesh, document.namespace));
   if (isAmbient) report("IneffectivePolicy", document, INEFFECTIVE);
   return isAmbient;
