@@ -27,6 +27,7 @@ export interface EnvoyParts {
   /** Ends what the start waits for: the control plane, a binary asked for its flags. */
   readonly signal: AbortSignal;
   onPhase(phase: EnvoyPhase): void;
+  onExit(reason: string): void;
 }
 
 export interface PreparedBootstrap {
@@ -77,6 +78,7 @@ export async function connectEnvoy(config: AgentConfig, parts: EnvoyParts): Prom
       log,
       metrics: parts.metrics,
       onPhase: parts.onPhase,
+      onExit: parts.onExit,
       signal: parts.signal,
     });
   });

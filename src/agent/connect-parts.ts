@@ -148,6 +148,20 @@ export async function connectParts(options: StartAgentOptions, parts: AgentParts
       opened.add(await watchForReload({ config, log, reload: (reason) => running.reload(reason) }));
     }
   }
+  if (config.console !== undefined) {
+    const { connectConsole } = await import("./connect-console.ts");
+    const consoleParts = {
+      opened,
+      readiness,
+      secrets,
+      xds,
+      dns,
+      envoy,
+      exits: launch.exits,
+      log: log.scope("console"),
+    };
+    await connectConsole(config, config.console, consoleParts);
+  }
   if (grpcBootstrapPath !== "") readiness.addCheck("grpc bootstrap", grpcBootstrapCheck(grpcBootstrapPath));
   if (dns !== undefined) readiness.addCheck("dns", async () => dns.notReadyReason());
   if (xds !== undefined) {

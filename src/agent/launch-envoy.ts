@@ -35,7 +35,16 @@ export interface Launch {
   readonly envoy: Promise<EnvoyHandle> | undefined;
   /** Calls with the present phase, if there is one, and with each new one. */
   followPhases(listener: (phase: EnvoyPhase) => void): void;
+  /** How processes ended that were meant to go on, newest first; the last few. */
+  exits(): readonly EnvoyExitRecord[];
 }
+
+export interface EnvoyExitRecord {
+  readonly at: number;
+  readonly reason: string;
+}
+
+const MAX_EXITS = 20;
 
 /**
  * Envoy needs a twentieth of a second to link and to read its configuration before it looks for anybody: it is spawned as soon as that
@@ -47,7 +56,7 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
   const sources = parts.platform.then((platform) => ({ config, env, sds, platform }));
   if (config.agent.disableEnvoy) {
     const none = Promise.resolve({ sds: undefined, xds: undefined });
-    return { sds, sources, sockets: none, envoy: undefined, followPhases: () => undefined };
+    return { sds, sources, sockets: none, envoy: undefined, followPhases: () => undefined, exits: () => [] };
   }
   let phase: EnvoyPhase | undefined;
   let follow: (phase: EnvoyPhase) => void = () => undefined;
@@ -55,13 +64,17 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
     phase = next;
     follow(next);
   };
+  let exits: readonly EnvoyExitRecord[] = [];
+  const onExit = (reason: string) => {
+    exits = [{ at: Date.now(), reason }, ...exits].slice(0, MAX_EXITS);
+  };
   const prepared = sources.then((known) => prepareBootstrap(known, log));
   // A platform that is slow to answer keeps Envoy waiting, not its sockets.
   const sockets = bindSockets(config, sds, opened);
   const binary = findBinary(config, env);
   const spawn = async () => {
     const [known] = await Promise.all([sources, sockets]);
-    return connectEnvoy(config, { ...known, prepared, binary, metrics, log, signal, onPhase });
+    return connectEnvoy(config, { ...known, prepared, binary, metrics, log, signal, onPhase, onExit });
   };
   const envoy = spawn().catch(async (failure: unknown) => {
     // No Envoy will read it.
@@ -80,6 +93,7 @@ export async function launchEnvoy(config: AgentConfig, parts: LaunchParts): Prom
       follow = listener;
       if (phase !== undefined) listener(phase);
     },
+    exits: () => exits,
   };
 }
 

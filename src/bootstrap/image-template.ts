@@ -7,7 +7,9 @@ import { templateRenderer } from "./core/template-renderer.ts";
 import type { BootstrapInputs } from "./inputs.ts";
 
 /** SHA-256 of templates that make the built-in document. */
-const STOCK_TEMPLATES = new Set(["d3a3fe34ac9f314ddd5e6db9c049d8deb405f6088ae398608f85a3d7007c7c28"]);
+const STOCK_TEMPLATES: ReadonlySet<string> = new Set([
+  "d3a3fe34ac9f314ddd5e6db9c049d8deb405f6088ae398608f85a3d7007c7c28",
+]);
 
 /**
  * Images are customized by their template. Undefined for a stock one, and, with a warning, for one that cannot be used: the built-in
@@ -18,8 +20,9 @@ export function renderImageTemplate(
   inputs: BootstrapInputs,
   node: NodeDescriptor,
   log: Logger,
+  stock: ReadonlySet<string> = STOCK_TEMPLATES,
 ): GeneratedBootstrap | undefined {
-  if (STOCK_TEMPLATES.has(createHash("sha256").update(template.text).digest("hex"))) return undefined;
+  if (stock.has(createHash("sha256").update(template.text).digest("hex"))) return undefined;
   try {
     const generated = generateBootstrap(inputs, node, templateRenderer(template.text));
     JSON.parse(generated.text);

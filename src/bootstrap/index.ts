@@ -1,6 +1,7 @@
 import type { DiscoverBootstrapOptions } from "./discover-bootstrap.ts";
 import type { BootstrapFile } from "./write-bootstrap.ts";
 
+export { bootstrapOfNode } from "./core/bootstrap-of-node.ts";
 export { BOOTSTRAP_RULES, type BootstrapRules } from "./core/generations.ts";
 export { pilotSubjectAltNames } from "./core/pilot-san.ts";
 export type { BootstrapInputs } from "./inputs.ts";

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -140,6 +141,23 @@ describe("templates", () => {
     expect(await write("{}", { env: { ISTIO_BOOTSTRAP: join(dir, "named.json") } })).toBe("named");
     for (const text of ["{{ .nodeType", "not JSON"]) expect((await write(text)) === builtIn).toBe(true);
     expect(warnings).toEqual(Array(2).fill(expect.stringContaining(`${imageTemplate} is not used: `)));
+  });
+
+  test("a stock template makes the built-in document; with one letter more it counts as the image's own", async () => {
+    const imageTemplate = join(dir, "envoy_bootstrap_tmpl.json");
+    const stock = '{"node": {"id": "stock"}}';
+    const stockTemplates = new Set([createHash("sha256").update(stock).digest("hex")]);
+    const lines: string[] = [];
+    const noting = { ...log, info: (line: string) => void lines.push(line) };
+    const write = async () =>
+      readFile((await writeBootstrap(inputs(), { log: noting, imageTemplate, stockTemplates })).path, "utf8");
+    const builtIn = await write();
+    await writeFile(imageTemplate, stock);
+    expect((await write()) === builtIn).toBe(true);
+    expect(lines).toEqual([]);
+    await writeFile(imageTemplate, `${stock} `);
+    expect(JSON.parse(await write())).toEqual({ node: { id: "stock" } });
+    expect(lines).toEqual([`The bootstrap is made from the image's own template ${imageTemplate}`]);
   });
 
   test("the user's own bootstrap is used as it is, and not deleted", async () => {

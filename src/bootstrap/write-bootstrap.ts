@@ -18,6 +18,8 @@ export interface WriteOptions {
   readonly epoch?: number;
   /** The template that an image brings along. */
   readonly imageTemplate?: string;
+  /** SHA-256 of templates that make the built-in document; those of Istio's images without. */
+  readonly stockTemplates?: ReadonlySet<string>;
 }
 
 const IMAGE_TEMPLATE = "./var/lib/istio/envoy/envoy_bootstrap_tmpl.json";
@@ -146,7 +148,7 @@ async function readTemplate(path: string): Promise<BootstrapRenderer> {
 async function fromImageTemplate(
   inputs: BootstrapInputs,
   node: NodeDescriptor,
-  { log, imageTemplate: path = IMAGE_TEMPLATE }: WriteOptions,
+  { log, imageTemplate: path = IMAGE_TEMPLATE, stockTemplates }: WriteOptions,
 ): Promise<GeneratedBootstrap | undefined> {
   const template = await readTextLimited(path).catch((failure: unknown) => {
     if (!isMissingFile(failure))
@@ -154,7 +156,7 @@ async function fromImageTemplate(
   });
   if (template === undefined) return undefined;
   const { renderImageTemplate } = await import("./image-template.ts");
-  return renderImageTemplate({ path, text: template }, inputs, node, log);
+  return renderImageTemplate({ path, text: template }, inputs, node, log, stockTemplates);
 }
 
 async function removeFile(path: string, log: Logger): Promise<void> {

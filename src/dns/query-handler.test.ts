@@ -180,6 +180,11 @@ describe("what is not a question for us", () => {
       is: { rcode: 1 },
     },
     { name: "an update", message: query("web.example.", A, { opcode: 5 }), is: { rcode: 4, opcode: 5 } },
+    {
+      name: "an update that wants recursion and no checking",
+      message: query("web.example.", A, { opcode: 5, flags: ["rd", "cd"] }),
+      is: { rcode: 4, flags: ["qr", "rd", "cd"] },
+    },
   ])("$name gets $is", ({ message, is }) => {
     const reply = setUp().answer(message);
     if (typeof is === "number") expect(reply).toBe(is);

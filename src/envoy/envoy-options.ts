@@ -41,6 +41,8 @@ export interface EnvoyOptions {
   readonly metrics?: EnvoyMetrics;
   /** Called on every change of phase, for readiness. */
   readonly onPhase?: (phase: EnvoyPhase) => void;
+  /** Called with how a process ended that was meant to go on. */
+  readonly onExit?: (reason: string) => void;
   /** A probe that was asked ahead of time saves its run here. */
   readonly flagProbe?: FlagProbe;
   readonly stdio?: { readonly stdout: number; readonly stderr: number };

@@ -1,4 +1,5 @@
 export type { AdminClient } from "./admin-client.ts";
+export { createAdminPoll } from "./admin-poll.ts";
 export { EnvoyBinaryError, findEnvoy } from "./binary/index.ts";
 export { impliesHotRestart } from "./core/command-line.ts";
 export { envoyEnvironment } from "./core/environment.ts";

@@ -59,7 +59,7 @@ test.each(WAYS)("a process left behind does not hold up the answer ($way)", asyn
 
 test.each(WAYS)("what a script has started is killed with it ($way)", async ({ outputFolders }) => {
   const script = `sleep 300 & echo $! > ${folder}/pid; wait`;
-  const result = await runEnvoy("/bin/sh", ["-c", script], { timeoutMs: 300, outputFolders });
+  const result = await runEnvoy("/bin/sh", ["-c", script], { timeoutMs: 2000, outputFolders });
   expect(result.signal).toBe("SIGKILL");
   const pid = Number(readFileSync(join(folder, "pid"), "utf8"));
   rmSync(join(folder, "pid"));

@@ -142,6 +142,7 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
   async function exited(number: number, epoch: RunningEpoch, exit: EnvoyExit): Promise<void> {
     running.delete(number);
     logExit({ log, exit, epoch: parts.memory === undefined ? undefined : number, phase: state.phase });
+    if (state.phase === "running") options.onExit?.(exit.text);
     if (state.phase === "running" && exit.kind !== "clean") {
       options.metrics?.failures.inc([exit.kind]);
       const reason = await epoch.earlyReason(exit);

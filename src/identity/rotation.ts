@@ -11,6 +11,7 @@ import {
   untilNextAttempt,
   usableCertificate,
 } from "./core/certificate-state.ts";
+import { addFailure, type PastFailure } from "./core/past-failures.ts";
 import { type RenewalPolicy, renewalDelay } from "./core/renewal-delay.ts";
 import { SecretError } from "./secret-error.ts";
 import type { Issue, WorkloadCertificate } from "./workload-issuer.ts";
@@ -42,6 +43,8 @@ export interface Rotation {
   /** When the next issuance is planned, in wall time. */
   nextAttemptMs(): number | undefined;
   lastFailure(): Error | undefined;
+  /** How the last attempts failed, newest first, also those that a later one has made good. */
+  failures(): readonly PastFailure[];
   /** Waits for the attempt in progress, or hurries the next one; rejects with that attempt's error. */
   request(signal?: AbortSignal): Promise<WorkloadCertificate>;
   stop(): Promise<void>;
@@ -58,6 +61,7 @@ export function createRotation(options: RotationOptions): Rotation {
   const waiters = new Set<Waiter>();
   let state: CertificateState<WorkloadCertificate> =
     options.saved === undefined ? initialState(clock.now()) : afterSuccess(options.saved, 0, clock.now());
+  let failures: readonly PastFailure[] = [];
   let begun = false;
   let timer: NodeJS.Timeout | undefined;
   let attempt: Promise<void> | undefined;
@@ -97,7 +101,9 @@ export function createRotation(options: RotationOptions): Rotation {
   function fail(error: Error): void {
     if (stopped.signal.aborted) return;
     const { backoff, random } = options;
-    state = afterFailure(state, error, { backoff, random, now: clock.now() });
+    const now = clock.now();
+    failures = addFailure(failures, error.message, { atMs: now.wallMs, isAgain: state.phase !== "current" });
+    state = afterFailure(state, error, { backoff, random, now });
     const usable = usableCertificate(state, clock.now().wallMs);
     const meaning = usable === undefined ? "failed to warm certificate" : "failed to renew, the certificate stays";
     options.log.warn(`${meaning}: ${error.message}`, usable && { expires: new Date(usable.expiresMs).toISOString() });
@@ -120,6 +126,7 @@ export function createRotation(options: RotationOptions): Rotation {
     latest: () => (state.phase === "absent" ? undefined : state.certificate),
     nextAttemptMs: () => (begun ? clock.now().wallMs + untilNextAttempt(state, clock.now()) : undefined),
     lastFailure: () => (state.phase === "current" ? undefined : state.failure?.error),
+    failures: () => failures,
     request: (signal) => {
       const usable = usableCertificate(state, clock.now().wallMs);
       if (usable !== undefined) return Promise.resolve(usable);

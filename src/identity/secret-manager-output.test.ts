@@ -77,6 +77,23 @@ describe("output and operators", () => {
     await until("it shows", async () => (await manager.describeCertificates())[0]?.certificates.length === 2);
   });
 
+  test("how the CA failed stays in the description when it gives a certificate again, with times and a count", async () => {
+    const client = createTestCaClient(ca);
+    client.answer = () => Promise.reject(new Error("CA is down"));
+    const before = Date.now();
+    const manager = await start({ caClient: client });
+    const failures = async () => (await manager.describeCertificates())[0]?.failures ?? [];
+    await until("it has failed twice", async () => ((await failures())[0]?.count ?? 0) > 1);
+    client.answer = undefined;
+    await until("a certificate", async () => (await manager.describeCertificates())[0]?.certificates.length === 2);
+    const [described] = await manager.describeCertificates();
+    expect(described).not.toHaveProperty("lastFailure");
+    expect(described?.failures).toMatchObject([{ message: "failed to generate workload certificate: CA is down" }]);
+    const [{ at, since } = { at: "", since: "" }] = described?.failures ?? [];
+    expect(Date.parse(since)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(at)).toBeGreaterThanOrEqual(Date.parse(since));
+  });
+
   test("a CA that sends no root is refused", async () => {
     const client = createTestCaClient(ca);
     client.answer = async () => ({ chain: ["x"], roots: [], notBefore: new Date(), notAfter: new Date() });

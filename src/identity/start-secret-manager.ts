@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { CloseStack } from "../base/close-stack.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import { parsePemCertificate } from "../protocol/x509/certificate.ts";
+import type { PastFailure } from "./core/past-failures.ts";
 import { parseResourceName, TRUST_BUNDLE_NAME, WORKLOAD_NAME } from "./core/resource-name.ts";
 import { splitBundle } from "./core/trust-bundle.ts";
 import { createExistingCertificates } from "./existing-certificates.ts";
@@ -30,6 +31,7 @@ const UNREADABLE: CertificateFacts = {
   subjectAltNames: [],
   notBefore: "",
   notAfter: "",
+  fingerprint: "",
 };
 
 /** `get` rejects with a `SecretError`. `onChange` calls back when the secret may have changed (compare `version` to know), and returns
@@ -166,11 +168,17 @@ function describeIssued(rotation: Rotation): CertificateDescription {
   const certificate = rotation.latest();
   const nextMs = rotation.nextAttemptMs();
   const failure = rotation.lastFailure();
+  const failures = rotation.failures();
   return describeCertificates(WORKLOAD_NAME, certificate?.chainPem ?? "", {
     source: certificate?.source ?? "ca",
     ...(nextMs === undefined ? {} : { nextRotation: new Date(nextMs).toISOString() }),
     ...(failure === undefined ? {} : { lastFailure: failure.message }),
+    ...(failures.length === 0 ? {} : { failures: failures.map(describeFailure) }),
   });
+}
+
+function describeFailure({ message, atMs, sinceMs, count }: PastFailure): DescribedFailure {
+  return { at: new Date(atMs).toISOString(), since: new Date(sinceMs).toISOString(), count, message };
 }
 
 function describeFile(name: string, secret: ServedSecret): CertificateDescription {
@@ -193,6 +201,16 @@ export interface CertificateDescription {
   readonly nextRotation?: string;
   /** Why the last renewal failed, while it has not been made good. */
   readonly lastFailure?: string;
+  /** How requests to the CA failed lately, newest first, also after it gave a certificate again; absent when none did. */
+  readonly failures?: readonly DescribedFailure[];
+}
+
+/** Requests that failed in a row for one reason. */
+interface DescribedFailure {
+  readonly at: string;
+  readonly since: string;
+  readonly count: number;
+  readonly message: string;
 }
 
 /** Empty texts, and the subject says so, where a file holds something that is not a certificate behind the first one. */
@@ -204,6 +222,8 @@ interface CertificateFacts {
   readonly subjectAltNames: readonly string[];
   readonly notBefore: string;
   readonly notAfter: string;
+  /** SHA-256, in hexadecimal. */
+  readonly fingerprint: string;
 }
 
 export function describeCertificates(
@@ -232,6 +252,7 @@ function certificateFacts(pem: string): CertificateFacts {
     subjectAltNames: names.map((name) => `${name.kind.toUpperCase()}:${name.value}`),
     notBefore: notBefore.toISOString(),
     notAfter: notAfter.toISOString(),
+    fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
   };
 }
 

@@ -6,7 +6,8 @@ export type ConfigErrorCode =
   | "invalid-proxy-type"
   | "invalid-proxy-config"
   | "invalid-security-options"
-  | "invalid-status-options";
+  | "invalid-status-options"
+  | "invalid-console-address";
 
 /** The configuration cannot be used. `message` is the line the operator knows; `problems` lists everything found, with its sources. */
 export class ConfigError extends CodedError<ConfigErrorCode> {

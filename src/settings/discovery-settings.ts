@@ -164,8 +164,12 @@ export interface DiscoverySettings {
   readonly kubernetes?: KubernetesSettings;
   /** A missing file means defaults; a file that appears or changes later counts. */
   readonly meshConfigFile?: string;
+  /** Networks of the mesh and their gateways; as with the mesh config. */
+  readonly networksConfigFile?: string;
   /** `SHARED_MESH_CONFIG`: a ConfigMap of the user's, underneath the mesh config of file or cluster. */
   readonly sharedMeshConfig?: string;
+  /** `PILOT_ENABLE_QUIC_LISTENERS`: gateways offer HTTP/3 beside HTTPS. */
+  readonly quicListeners?: boolean;
   readonly domainSuffix?: string;
   readonly clusterId?: string;
   readonly clusterAliases?: ReadonlyMap<string, string>;

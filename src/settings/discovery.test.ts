@@ -19,6 +19,7 @@ test("without flags it serves the usual ports, with plaintext for this machine a
       monitoring: { host: "", port: 15014 },
     },
     meshConfigFile: "./etc/istio/config/mesh",
+    networksConfigFile: "./etc/istio/config/meshNetworks",
     domainSuffix: "cluster.local",
     clusterId: "Kubernetes",
     systemNamespace: "istio-system",

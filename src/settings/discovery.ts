@@ -44,8 +44,10 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
         }
       : {}),
     webhooks: readWebhookSettings(environment, log),
+    quicListeners: env.bool("PILOT_ENABLE_QUIC_LISTENERS"),
     sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),
+    networksConfigFile: flags.string("networksConfig"),
     domainSuffix: flags.string("domain"),
     clusterId: flags.string("clusterID"),
     clusterAliases: readAliases(flags.stringArray("clusterAliases")),

@@ -1,14 +1,19 @@
+import type { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { parseGoYaml } from "../files/yaml/parse-go-yaml.ts";
-import { InjectError } from "../inject/index.ts";
+import { InjectError, type ReviewCall } from "../inject/index.ts";
 import { createKubernetesClient, findClusterAccess } from "../kubernetes/index.ts";
 import type { FlagValues } from "./flag-values.ts";
+import { findInjectionWebhook } from "./inject-webhook.ts";
 
 type Document = Record<string, unknown>;
 type Client = ReturnType<typeof createKubernetesClient>;
 
 /** What a cluster has for `kube-inject`; what its flags give as files is not asked for. */
 export interface ClusterInjection {
+  /** Asked for each pod, unless a file or a named ConfigMap has the templates; absent where there is none. */
+  readonly webhook?: ReviewCall;
+  readonly warnings: readonly string[];
   readonly config?: Document;
   readonly values?: Document;
   readonly meshConfig?: Document;
@@ -21,10 +26,11 @@ const MESH_MAP = "istio";
 const INJECT_MAP = "istio-sidecar-injector";
 const WEBHOOKS = { group: "admissionregistration.k8s.io", version: "v1", plural: "mutatingwebhookconfigurations" };
 
-/** Reads what is needed, and ends the connection. Rejects with what is missing and which flag helps. */
+/** Reads what is needed; the connection is open for the webhook until it is closed. Rejects with what is missing and which flag helps. */
 export async function readClusterInjection(
   flags: FlagValues,
   env: Readonly<Record<string, string | undefined>>,
+  opened: CloseStack,
 ): Promise<ClusterInjection> {
   const context = flags.string("context");
   const found = await findClusterAccess({
@@ -37,27 +43,33 @@ export async function readClusterInjection(
   const impersonate = { user, groups, extra: {}, ...(uid !== "" && { uid }) };
   const access = user === "" ? found : { ...found, user: { ...found.user, impersonate } };
   const timeoutMs = Number(flags.duration("kubeclient-timeout")) / 1e6;
-  await using client = createKubernetesClient({ access, env, timeoutMs });
+  const client = createKubernetesClient({ access, env, timeoutMs });
+  opened.defer(() => client.stop());
   const revision = flags.string("revision") || (await defaultRevision(client));
   const namespace = flags.string("istioNamespace");
   const named = (flag: string, usual: string) => {
     const name = flags.string(flag);
     return name === usual && revision !== "" && revision !== "default" ? `${name}-${revision}` : name;
   };
-  const wantsMesh = flags.string("meshConfigFile") === "";
-  const meshMap = wantsMesh
-    ? await readMap(client, { namespace, name: named("meshConfigMapName", MESH_MAP), flag: "meshConfigMapName" })
-    : undefined;
   const wantsConfig = flags.string("injectConfigFile") === "";
-  const injectMap =
-    wantsConfig || flags.string("valuesFile") === ""
-      ? await readMap(client, {
-          namespace,
-          name: named("injectConfigMapName", INJECT_MAP),
-          flag: "injectConfigMapName",
-        })
+  const search = { client, revision, xdsAddress: flags.string("xds-address") };
+  const asksWebhook = wantsConfig && !flags.changed("injectConfigMapName");
+  const webhook = asksWebhook ? await findInjectionWebhook(search).catch(ignoreForbidden) : undefined;
+  const map = { namespace, name: named("injectConfigMapName", INJECT_MAP), flag: "injectConfigMapName" };
+  // With a webhook maps are for those pods alone that it answers without a patch for; the built-in settings do without them.
+  const read = (place: MapPlace) => {
+    const reading = readMap(client, place);
+    return webhook === undefined ? reading : reading.catch(() => undefined);
+  };
+  const meshMap =
+    flags.string("meshConfigFile") === ""
+      ? await read({ namespace, name: named("meshConfigMapName", MESH_MAP), flag: "meshConfigMapName" })
       : undefined;
+  const injectMap = wantsConfig || flags.string("valuesFile") === "" ? await read(map) : undefined;
+  const missing = `no webhook "${flags.string("webhookConfig")}" of revision ${revision || "default"} is found; templates are those of ConfigMap "${map.name}"`;
   return {
+    ...(webhook && { webhook }),
+    warnings: asksWebhook && webhook === undefined ? [missing] : [],
     ...(meshMap && { meshConfig: meshMap("mesh") }),
     ...(injectMap && wantsConfig && { config: injectMap("config") }),
     ...(injectMap && flags.string("valuesFile") === "" && { values: injectMap("values") }),
@@ -94,6 +106,11 @@ async function readMap(client: Client, { namespace, name, flag }: MapPlace): Pro
       throw new InjectError("invalid-settings", `${place}: ${errorMessage(failure)}`, { cause: failure });
     }
   };
+}
+
+/** Not everybody may see webhooks. */
+function ignoreForbidden(failure: unknown): undefined {
+  if (errorCode(failure) !== "forbidden") throw failure;
 }
 
 /** Of the tag `default`; none where webhooks may not be seen. */

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import { parseYaml } from "../files/yaml/parse-yaml.ts";
 import {
@@ -9,6 +10,7 @@ import {
   type InjectionRules,
   type InjectionSettings,
   parseNativeSidecarMode,
+  type ReviewCall,
   readInjectConfig,
 } from "../inject/index.ts";
 import type { FlagValues } from "./flag-values.ts";
@@ -21,6 +23,8 @@ type Document = Record<string, unknown>;
 const CLUSTER_FLAGS = ["cluster", "kubeconfig", "context", "meshConfigMapName", "injectConfigMapName"];
 
 export interface ReadInjectSettings {
+  /** Asked for each pod before the settings count; the connection to it is closed with the stack. */
+  readonly webhook?: ReviewCall;
   readonly settings: InjectionSettings;
   readonly warnings: readonly string[];
 }
@@ -32,6 +36,7 @@ export interface ReadInjectSettings {
 export async function readInjectSettings(
   flags: FlagValues,
   env: Readonly<Record<string, string | undefined>>,
+  opened: CloseStack,
 ): Promise<ReadInjectSettings> {
   const generation = chooseGeneration(env.PILOT_AGENT_GENERATION);
   const operator = await readOperator(flags.string("operatorFileName"));
@@ -40,7 +45,7 @@ export async function readInjectSettings(
   const meshFile = flags.string("meshConfigFile");
   const { mode, warning } = parseNativeSidecarMode(env.ENABLE_NATIVE_SIDECARS);
   const cluster: Partial<ClusterInjection> = CLUSTER_FLAGS.some((name) => flags.changed(name))
-    ? await (await import("./inject-cluster.ts")).readClusterInjection(flags, env)
+    ? await (await import("./inject-cluster.ts")).readClusterInjection(flags, env, opened)
     : {};
   const revision = cluster.revision ?? flags.string("revision");
   const config =
@@ -63,7 +68,11 @@ export async function readInjectSettings(
     rules: injectionRules(generation),
     proxyConfigRules: generation,
   });
-  return { settings, warnings: warning === undefined ? [] : [warning] };
+  return {
+    settings,
+    ...(cluster.webhook && { webhook: cluster.webhook }),
+    warnings: [...(warning === undefined ? [] : [warning]), ...(cluster.warnings ?? [])],
+  };
 }
 
 /** The shapes that exist; a generation without one of its own has the next older or newer that looks the same. */

@@ -12,6 +12,7 @@ export interface ProxyFlags {
   readonly concurrency: number;
   readonly templateFile: string;
   readonly outlierLogPath: string;
+  readonly console: string;
   readonly profiling: boolean;
   readonly logAsJson: boolean;
   /** Generations with registry flags only. */
@@ -37,6 +38,7 @@ export function defaultProxyFlags(rules: GenerationRules): ProxyFlags {
     concurrency: 0,
     templateFile: "",
     outlierLogPath: "",
+    console: "",
     profiling: true,
     logAsJson: false,
     serviceregistry: "Kubernetes",

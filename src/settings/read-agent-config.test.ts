@@ -84,8 +84,8 @@ test("a scalar that does not parse warns once and never stops the start", async 
   const { config, lines } = await read({ env: { DISABLE_ENVOY: "maybe", SECRET_TTL: "1" } });
   expect(config.agent.disableEnvoy).toBe(false);
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([
-    "warn Invalid environment variable value `1`, expecting a duration, defaulting to 24h0m0s",
-    "warn Invalid environment variable value `maybe`, expecting true/false, defaulting to false",
+    'warn Invalid environment variable value `1`, expecting a duration, defaulting to 24h0m0s {"variable":"SECRET_TTL"}',
+    'warn Invalid environment variable value `maybe`, expecting true/false, defaulting to false {"variable":"DISABLE_ENVOY"}',
   ]);
 });
 
@@ -103,7 +103,7 @@ test("warnings that every command prints are not repeated, those of late reads a
     environmentWarned: true,
   });
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([
-    "warn Invalid environment variable value `5`, expecting a duration, defaulting to 5s",
+    'warn Invalid environment variable value `5`, expecting a duration, defaulting to 5s {"variable":"DNS_FORWARD_TIMEOUT"}',
   ]);
 });
 

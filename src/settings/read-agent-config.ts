@@ -10,9 +10,10 @@ import type { TokenExchangeSettings } from "../sts/index.ts";
 import { type BootstrapSettings, readBootstrapSettings } from "./bootstrap.ts";
 import { ConfigError, joinConfigErrors } from "./config-error.ts";
 import { type ConfigFiles, diskFiles } from "./config-files.ts";
+import { type AgentConsoleSettings, readAgentConsole } from "./console.ts";
 import { type DnsSettings, readDnsSettings } from "./dns.ts";
 import { createEnvReader, type Environment, type EnvReader } from "./env-reader.ts";
-import { isReadLate, withoutEffect } from "./environment-warnings.ts";
+import { isReadLate, nearMisses, withoutEffect } from "./environment-warnings.ts";
 import { type EnvoySettings, readEnvoySettings } from "./envoy.ts";
 import { chooseGeneration, type GenerationRules } from "./generations.ts";
 import { type IdentitySettings, readIdentitySettings } from "./identity.ts";
@@ -44,6 +45,8 @@ export interface AgentConfig {
   readonly bootstrap: BootstrapSettings;
   readonly envoy: EnvoySettings;
   readonly status: StatusSettings;
+  /** Undefined without a console, which is the default. */
+  readonly console: AgentConsoleSettings | undefined;
   /** Undefined when DNS is not captured. */
   readonly dns: DnsSettings | undefined;
   /** Undefined when remote modules are left to Envoy. */
@@ -77,9 +80,10 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
   const { args, flags, uid, files = diskFiles, signal } = sources;
   const rules = sources.generation ?? chooseGeneration(sources.env.PILOT_AGENT_GENERATION);
   const env = createEnvReader(sources.env, rules.name, (text, name) => {
-    if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text);
+    if (sources.environmentWarned !== true || isReadLate(name)) sources.log.warn(text, { variable: name });
   });
   for (const line of withoutEffect(sources.env, rules.name)) sources.log.warn(line);
+  for (const line of nearMisses(sources.env)) sources.log.warn(line);
   const errors: ConfigError[] = [];
   // After a failure the other steps still look for problems, but what they would announce is not going to happen.
   const log = () => (errors.length === 0 ? sources.log : silentLogger);
@@ -130,6 +134,11 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     () => readStatusSettings(env, flags, role, proxyConfig, rules.status),
     () => undefined,
   );
+  const consoleOfAgent = await attempt(
+    errors,
+    () => readAgentConsole(env, flags),
+    () => undefined,
+  );
   const failed = joinConfigErrors(errors);
   if (failed !== undefined) throw failed;
   if (secured === undefined || status === undefined) throw new Error("a step without result has reported no error");
@@ -155,6 +164,7 @@ export async function readAgentConfig(sources: AgentConfigSources): Promise<Agen
     bootstrap: readBootstrapSettings({ env, flags, role, proxyConfig, rules, exists: files.exists }),
     envoy,
     status,
+    console: consoleOfAgent,
     dns: readDnsSettings(env, role, rules, envoy.user !== undefined, relaySources, log()),
     wasm: readWasmSettings(env, rules.wasm, log()),
     proxies: readProxySettings(env),

@@ -6,6 +6,7 @@ import { isRoutableIpv6 } from "../net/ip-mode.ts";
 import { readAppProbers, readScrapeTargets, type StatusRules, type StatusSettings } from "../status/index.ts";
 import { ConfigError } from "./config-error.ts";
 import type { EnvReader } from "./env-reader.ts";
+import { readOtlpSettings } from "./otlp.ts";
 import type { ProxyFlags } from "./proxy-flags.ts";
 import type { ProxyRole } from "./role/read-role.ts";
 
@@ -19,6 +20,7 @@ export function readStatusSettings(
 ): StatusSettings {
   const statusPort = proxyConfig.statusPort ?? 0;
   const podIp = env.string("INSTANCE_IP");
+  const otlp = statusPort > 0 ? readOtlpSettings(env) : undefined;
   const problems: { name: string; text: string; message: string }[] = [];
   // Without a status server they have no use, and the reference does not look either.
   const probers = statusPort > 0 ? env.string("ISTIO_KUBE_APP_PROBERS") : "";
@@ -64,6 +66,7 @@ export function readStatusSettings(
     keepaliveProbes: env.bool("ENABLE_PROBE_KEEPALIVE_CONNECTIONS"),
     mergeEnvoyStats: env.bool("PILOT_AGENT_MERGE_ENVOY_STATS"),
     metricsLocalhostOnly: env.bool("METRICS_LOCALHOST_ACCESS_ONLY"),
+    ...(otlp && { otlp }),
   });
 }
 

@@ -4,6 +4,7 @@ export { readAppProbers } from "./core/app-probers.ts";
 export { STATUS_RULES, type StatusRules } from "./core/generations.ts";
 export { readScrapeTargets } from "./core/scrape-targets.ts";
 export { declareScrapeMetrics } from "./metrics.ts";
+export { OTLP_PROTOCOLS, type OtlpProtocol, type OtlpSettings } from "./otlp/exporter.ts";
 export { envoyLivenessCheck, grpcBootstrapCheck } from "./readiness-checks.ts";
 export type { StatusSettings } from "./start-status.ts";
 

@@ -18,5 +18,10 @@ export function declareScrapeMetrics(registry: MetricRegistry) {
       help: "What merged scrapes left out to stay valid: repeated families, repeated series, lines that are not metrics.",
       labels: ["type", "what"],
     }),
+    exports: registry.counter({
+      name: "istio_agent_otlp_exports_total",
+      help: "The total number of exports of the merged metrics to a collector, by result.",
+      labels: ["result"],
+    }),
   };
 }

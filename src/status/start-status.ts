@@ -14,6 +14,7 @@ import { addDebugRoutes, type DebugSources } from "./debug-routes.ts";
 import { plainText, type StatusActions } from "./endpoints.ts";
 import { createMetricsHandler } from "./metrics/metrics-handler.ts";
 import type { ScrapeMetrics } from "./metrics.ts";
+import type { OtlpSettings } from "./otlp/exporter.ts";
 import { createAppProbeHandler } from "./probes/app-probe-handler.ts";
 import { createProbeConnections } from "./probes/probe-connections.ts";
 import { type StatusServer, startStatusServer } from "./start-status-server.ts";
@@ -50,6 +51,8 @@ export interface StatusSettings {
   readonly keepaliveProbes: boolean;
   readonly mergeEnvoyStats: boolean;
   readonly metricsLocalhostOnly: boolean;
+  /** Where the merged metrics are pushed to; absent: nowhere. */
+  readonly otlp?: OtlpSettings;
 }
 
 export interface StatusOptions extends StatusSettings {
@@ -94,6 +97,12 @@ export async function startStatus(options: StatusOptions): Promise<AgentStatus |
     const { startProfilingSocket } = await import("./start-profiling-socket.ts");
     const profiles = await startProfilingSocket({ path: options.profilingSocket, log: log.logger });
     if (profiles !== undefined) opened.add(profiles);
+  }
+  if (options.otlp !== undefined) {
+    const { startOtlpPush } = await import("./otlp/start-otlp-push.ts");
+    const host = options.localhost.includes(":") ? `[${options.localhost}]` : options.localhost;
+    const source = `http://${host}:${server.port}/stats/prometheus`;
+    opened.add(startOtlpPush({ ...options.otlp, source, metrics: options.metrics, log: log.logger }));
   }
   const owned = opened.move();
   return toHandle({

@@ -213,7 +213,11 @@ test("a port that accepts and stays silent is unhealthy after the time limit", a
 test.each([
   { command: ["true"], want: { healthy: true } },
   { command: ["false"], want: { healthy: false, message: "exit status 1" } },
-  { command: ["sleep", "10"], want: { healthy: false, message: "command timeout exceeded: signal: killed" } },
+  {
+    command: ["sleep", "60"],
+    timeoutMs: 300,
+    want: { healthy: false, message: "command timeout exceeded: signal: killed" },
+  },
   {
     command: ["/no/such/program"],
     want: { healthy: false, message: "fork/exec /no/such/program: no such file or directory" },
@@ -225,8 +229,8 @@ test.each([
   { command: ["/"], want: { healthy: false, message: "fork/exec /: permission denied" } },
   { command: ["sh", "-c", "kill -TERM $$"], want: { healthy: false, message: "signal: terminated" } },
   { command: ["sh", "-c", "kill -USR2 $$"], want: { healthy: false, message: "signal: user defined signal 2" } },
-])("exec $command", async ({ command, want }) => {
-  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300 };
+])("exec $command", async ({ command, timeoutMs = 30_000, want }) => {
+  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs };
   expect(await first({ exec: { command } }, { config })).toEqual(want);
 });
 
@@ -234,7 +238,7 @@ test("a command that is too slow is killed with everything it has started", asyn
   const folder = mkdtempSync(join(tmpdir(), "probe-"));
   const file = join(folder, "pid");
   const command = ["sh", "-c", `sleep 60 & echo $! > ${file}; wait`];
-  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 300, periodMs: 60_000 };
+  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 2000, periodMs: 60_000 };
   expect(await first({ exec: { command } }, { config })).toMatchObject({ healthy: false });
   const pid = readFileSync(file, "utf8").trim();
   expect(pid).toMatch(/^\d+$/);

@@ -1,3 +1,4 @@
+import { errorCode } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
 import { untilAborted, wait } from "../base/wait.ts";
 import { type GrpcChannel, GrpcError, rpcErrorText } from "../grpc/index.ts";
@@ -32,7 +33,8 @@ const RETRY_MS = 500;
 
 /**
  * Opens the client's stream to the control plane. Rejects with the status that the client is to see. An Envoy that starts, and could be
- * served without, is held until that is due, and the control plane is tried meanwhile: on its own it would come back up to 30 s later.
+ * served without, is served at once where nothing listens for the control plane. After other failures it is held until that is due, and
+ * the control plane is tried meanwhile: on its own it would come back up to 30 s later.
  */
 export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching): Promise<Upstream | NoUpstream> {
   const { lastGood } = options;
@@ -45,7 +47,7 @@ export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching
     if (!(failure instanceof GrpcError)) return failure;
     if (lastGood === undefined) throw failure;
     lastGood.noteUnreachable();
-    if (failure instanceof SilentUpstream || lastGood.dueInMs() <= 0) return { failure };
+    if (failure instanceof SilentUpstream || isRefused(failure) || lastGood.dueInMs() <= 0) return { failure };
     const request = await Promise.race([first, untilAborted(signal)]);
     if (request === undefined || !canServe(lastGood, kind, request)) throw failure;
     await wait(Math.min(RETRY_MS, lastGood.dueInMs()), signal);
@@ -56,6 +58,11 @@ export async function reachUpstream(options: XdsProxyOptions, reaching: Reaching
 /** Whether there was no control plane to refuse the stream: it cannot be reached, or the token for it cannot be had. */
 function isOutage(failure: unknown): failure is GrpcError {
   return failure instanceof TokenError || (failure instanceof GrpcError && failure.code === "UNAVAILABLE");
+}
+
+/** By the machine itself: there is no one whose answer could be waited for. */
+function isRefused({ cause }: GrpcError): boolean {
+  return errorCode(cause) === "ECONNREFUSED";
 }
 
 async function openOnce(

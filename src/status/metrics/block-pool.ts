@@ -7,7 +7,7 @@ export interface BlockPool {
 }
 
 /** Each read and each write costs a turn of the event loop and a system call; bench/metrics-merge has the figures. */
-export const BLOCK_BYTES = 256 * 1024;
+export const BLOCK_BYTES = 512 * 1024;
 
 /** Unused blocks beyond `maxFree` are left to the garbage collector. */
 export function createBlockPool(maxFree: number): BlockPool {

@@ -1,4 +1,10 @@
-import { type Family, FamilyReader, type FamilyReaderOptions } from "../../protocol/prometheus/family-reader.ts";
+import {
+  type Family,
+  FamilyReader,
+  type FamilyReaderOptions,
+  type FamilySink,
+} from "../../protocol/prometheus/family-reader.ts";
+import { type OnOverflow, withMeshNames } from "./mesh-names.ts";
 
 interface Block {
   readonly bytes: Buffer;
@@ -14,25 +20,30 @@ export interface IndexedFamily extends Family {
 export type FamilyIndex = Map<string, IndexedFamily>;
 
 /** A whole body by family, repetitions joined. Throws a PrometheusBodyError when it is not metrics text. */
-export function indexBody(body: readonly Buffer[], options: FamilyReaderOptions, drop: Drop): FamilyIndex {
+export function indexBody(
+  body: readonly Buffer[],
+  options: FamilyReaderOptions,
+  drop: Drop,
+  onOverflow?: OnOverflow,
+): FamilyIndex {
   const index: FamilyIndex = new Map();
   let current: IndexedFamily | undefined;
-  const reader = new FamilyReader(
-    {
-      begin(family) {
-        const known = index.get(family.name);
-        current = known === undefined ? { ...family, blocks: [] } : known.type === family.type ? known : undefined;
-        if (current === undefined) drop("family", 1);
-        else index.set(family.name, current);
-      },
-      samples(bytes, start, end) {
-        current?.blocks.push({ bytes, start, end });
-      },
+  const sink: FamilySink = {
+    begin(family) {
+      const known = index.get(family.name);
+      current = known === undefined ? { ...family, blocks: [] } : known.type === family.type ? known : undefined;
+      if (current === undefined) drop("family", 1);
+      else index.set(family.name, current);
     },
-    options,
-  );
+    samples(bytes, start, end) {
+      current?.blocks.push({ bytes, start, end });
+    },
+  };
+  const renamed = options.isTrusted ? withMeshNames(sink, onOverflow) : undefined;
+  const reader = new FamilyReader(renamed ?? sink, options);
   for (const chunk of body) reader.push(chunk);
   reader.end(true);
+  renamed?.end();
   if (reader.brokenLines > 0) drop("line", reader.brokenLines);
   if (!options.isTrusted) for (const family of index.values()) dropRepeated(family, drop);
   return index;

@@ -103,7 +103,9 @@ function copyOthers(bytes: Buffer, copy: Copy, drop: Drop): void {
 
 function headerText({ name, type, help, unit }: Family, format: PrometheusFormat): string {
   const helpLine =
-    help === undefined ? "" : `# HELP ${name} ${format === "text" ? help.replaceAll('\\"', '"') : help}\n`;
+    help === undefined
+      ? ""
+      : `# HELP ${name} ${format === "text" && help.includes("\\") ? help.replaceAll('\\"', '"') : help}\n`;
   // A unit has to be the name's ending.
   const hasUnit = unit && format === "openmetrics" && name.endsWith(`_${unit}`);
   return `${helpLine}# TYPE ${name} ${type}\n${hasUnit ? `# UNIT ${name} ${unit}\n` : ""}`;

@@ -4,6 +4,7 @@ import type { HttpHandler } from "../../net/http-server/http-types.ts";
 import type { ScrapeTarget } from "../core/scrape-targets.ts";
 import type { ScrapeMetrics } from "../metrics.ts";
 import { createBlockPool } from "./block-pool.ts";
+import type { OnOverflow } from "./mesh-names.ts";
 import type { ScrapeSource } from "./open-sources.ts";
 import { scrape } from "./scrape.ts";
 
@@ -19,10 +20,10 @@ export interface MetricsHandlerOptions {
   readonly log: Logger;
 }
 
-/** Each scrape under way may hold a megabyte of bodies; a storm of scrapers waits in line instead. */
+/** Each scrape under way may hold three megabytes of bodies; a storm of scrapers waits in line instead. */
 const SCRAPES_AT_ONCE = 8;
-/** Two megabytes: what one scrape of large bodies uses. */
-const MAX_FREE_BLOCKS = 8;
+/** Three megabytes: what one scrape of large bodies uses. */
+const MAX_FREE_BLOCKS = 6;
 const MEBIBYTE = 1024 * 1024;
 const MAX_ONLY_TARGET_BYTES = 256 * MEBIBYTE;
 const MAX_TARGET_BYTES = 10 * MEBIBYTE;
@@ -31,6 +32,7 @@ const MAX_TARGET_BYTES = 10 * MEBIBYTE;
 export function createMetricsHandler(options: MetricsHandlerOptions): HttpHandler {
   const gate = createGate(SCRAPES_AT_ONCE);
   const pool = createBlockPool(MAX_FREE_BLOCKS);
+  const onOverflow = createOverflowReport(options.log);
   const applications = options.targets.map(({ port, path }) => ({
     kind: "application" as const,
     url: `http://localhost:${port}${path}`,
@@ -44,11 +46,24 @@ export function createMetricsHandler(options: MetricsHandlerOptions): HttpHandle
     try {
       const query = request.target.split("?").slice(1).join("?");
       const sources = [...envoySource(options, query), ...applications];
-      await scrape({ ...options, sources, pool }, request);
+      await scrape({ ...options, sources, pool, onOverflow }, request);
     } finally {
       gate.leave();
     }
     return undefined;
+  };
+}
+
+/** One line for each kind: how many are lost is in the metrics themselves. */
+function createOverflowReport(log: Logger): OnOverflow {
+  const reported = new Set<string>();
+  return (kind, lost) => {
+    if (reported.has(kind)) return;
+    reported.add(kind);
+    log.warn(
+      `the budget of ${kind} series of the standard metrics is used up: ${lost} samples of further series were dropped ` +
+        `(envoy_server_stats_overflow_${kind} counts them); a Telemetry override can remove the tag that has too many values`,
+    );
   };
 }
 

@@ -10,6 +10,7 @@ import type { BlockPool } from "./block-pool.ts";
 import { BlockWriter } from "./block-writer.ts";
 import { addToIndex, type Drop, type FamilyIndex, indexBody } from "./family-index.ts";
 import { createMergedDocument, type MergedDocument } from "./merged-document.ts";
+import { type OnOverflow, withMeshNames } from "./mesh-names.ts";
 import { type OpenSource, openSource, type ScrapeSource, tooLarge } from "./open-sources.ts";
 import { readRest } from "./read-body.ts";
 import { scrapeLimits } from "./scrape-limits.ts";
@@ -24,6 +25,7 @@ export interface ScrapeOptions {
   readonly filtersAccept?: boolean;
   readonly pool: BlockPool;
   readonly metrics: ScrapeMetrics;
+  readonly onOverflow?: OnOverflow;
   readonly log: Logger;
 }
 
@@ -70,7 +72,7 @@ export async function scrape(options: ScrapeOptions, request: HttpRequest): Prom
     await out.drained();
     const names = plan.names.get(attempt);
     if (names !== undefined) document.writeKnown(names, attempt.drop);
-    else await streamSource(attempt, { document, out, answer });
+    else await streamSource(attempt, { document, out, answer, onOverflow: options.onOverflow });
   }
   if (!agentFirst) writeAgent();
   for (const [name, family] of plan.processFamilies) if (!plan.known.has(name)) plan.known.set(name, family);
@@ -136,7 +138,11 @@ function planDocument(attempts: readonly Attempt[], answer: AnswerFormat, option
     try {
       names.set(
         attempt,
-        addToIndex(known, indexBody(open.head.chunks, readerOptions(open, answer), attempt.drop), attempt.drop),
+        addToIndex(
+          known,
+          indexBody(open.head.chunks, readerOptions(open, answer), attempt.drop, options.onOverflow),
+          attempt.drop,
+        ),
       );
     } catch (thrown) {
       names.set(attempt, []);
@@ -160,12 +166,20 @@ function agentFamilies(answer: AnswerFormat, { agentText, metrics, log }: Scrape
 /** A large or late body: passed on as it comes, its families checked against those already written. */
 async function streamSource(
   attempt: Attempt,
-  target: { readonly document: MergedDocument; readonly out: BlockWriter; readonly answer: AnswerFormat },
+  target: {
+    readonly document: MergedDocument;
+    readonly out: BlockWriter;
+    readonly answer: AnswerFormat;
+    readonly onOverflow?: OnOverflow | undefined;
+  },
 ): Promise<void> {
   await attempt.opened;
   const { open } = attempt.state;
   if (open === undefined) return;
-  const reader = new FamilyReader(target.document.sink(attempt.drop), readerOptions(open, target.answer));
+  const options = readerOptions(open, target.answer);
+  const sink = target.document.sink(attempt.drop);
+  const renamed = options.isTrusted ? withMeshNames(sink, target.onOverflow) : undefined;
+  const reader = new FamilyReader(renamed ?? sink, options);
   let bytes = 0;
   const push = (chunk: Buffer) => {
     bytes += chunk.length;
@@ -180,6 +194,7 @@ async function streamSource(
     reader.end(false);
     attempt.fail(thrown);
   }
+  renamed?.end();
   if (reader.brokenLines > 0) attempt.drop("line", reader.brokenLines);
 }
 
