@@ -60,7 +60,7 @@ test("an application that keeps crashing, and one the shell does not find, leave
   const { code, stdout } = await mesh.cli("status");
   expect(code).toBe(1);
   expect(stdout).toMatch(/^broken +no +\S+ +crash-loop +\d+ +\d+ +\d+ +app: exit code 3$/m);
-  expect(stdout).toMatch(/^absent +no .* app: exit code 127 \(command not found\)$/m);
+  expect(stdout).toMatch(/^absent +no .* app: exit code 127 \(command not found\): .*no-such-program/m);
   expect(mesh.output()).toMatch(/broken\/app: exit code 3; starting it again in [\d.]+ s \(it keeps ending\)/);
   expect(await ask(mesh)).toMatch(/^hello /);
 });
@@ -92,7 +92,7 @@ test("mesh up whose output no one reads any more ends in order", async () => {
   const name = `pipe-${process.pid}`;
   const up = `"$0" mesh up --isolation none --name ${name} --state-dir state 2>&1 | head -n 1`;
   const { stdout } = await execute(["sh", "-c", up, PROGRAM], folder);
-  expect(stdout).toMatch(/^isolation: /);
+  expect(stdout).toMatch(/^Console: http:/);
   const left = join(folder, "state", name);
   expect(existsSync(join(left, "mesh-config.yaml"))).toBe(true);
   expect(existsSync(join(left, "state.json"))).toBe(false);
@@ -224,8 +224,8 @@ describe.each(ISOLATIONS)("with isolation %s", (isolation) => {
     mesh = start(fileWith());
     await mesh.untilUp();
     expect(mesh.output()).toContain("the last run of this mesh was cut off; removing what it left");
-    // Ports are the same again, and so are the names of namespaces and interfaces.
-    const isSame = (left: string) => /^(port|namespace|interface|\/etc)/.test(left);
+    // Ports are the same again, and so are the names of namespaces and interfaces, and the rules for them.
+    const isSame = (left: string) => /^(port|namespace|interface|rules|\/etc)/.test(left);
     expect((await leftovers(state)).filter((left) => !isSame(left))).toEqual([]);
     expect(await ask(mesh)).toBe(`hello ${name}`);
   });

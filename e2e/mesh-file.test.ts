@@ -64,13 +64,35 @@ test("validate looks at what mesh up would take, and tells what it could not do"
   expect(few.stderr).toMatch(/^\S+rules\/broken\.yaml: ENOENT[^\n]*\n$/);
 });
 
+test("a compose file is taken over, and what is not is said with its place", async () => {
+  const compose =
+    "services:\n  db: {image: postgres}\n  web:\n    image: node\n    command: node web.js\n    ports: [8000]\n";
+  writeFileSync(join(folder, "docker-compose.yaml"), compose);
+  const direct = await mesh("validate", "-f", "docker-compose.yaml");
+  expect(direct.code).toBe(1);
+  expect(direct.stderr).toContain(
+    "docker-compose.yaml:2:8: services.db.image: is not known here: it is a member of compose files; a mesh file takes one over with import: docker-compose.yaml\n",
+  );
+  writeFileSync(join(folder, "mesh.yaml"), "import: docker-compose.yaml\n");
+  expect(await mesh("validate")).toEqual({
+    code: 0,
+    stdout: "mesh.yaml is valid: 1 service, 0 Istio objects\n",
+    stderr: `warning: docker-compose.yaml:2:3: left out, as there is no command; give one, or an address, in the mesh file (db)
+warning: docker-compose.yaml:4:5: image is not taken over: commands run on this machine as they are (web)
+`,
+  });
+});
+
 test("schema prints what is published", async () => {
   const { stdout } = await mesh("schema");
   expect(stdout).toBe(readFileSync(join(import.meta.dirname, "../docs/mesh.schema.json"), "utf8"));
 });
 
 test.each([
-  { words: ["up"], says: /no such file or directory, open 'mesh\.yaml'; pilot-agent mesh init writes an example/ },
+  {
+    words: ["up"],
+    says: /mesh\.yaml cannot be read: there is no such file or folder; pilot-agent mesh init writes an example/,
+  },
   {
     words: ["up", "--demo", "--isolation", "walls"],
     says: /--isolation is "walls", allowed are auto, namespaces, none/,

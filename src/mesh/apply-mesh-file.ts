@@ -6,12 +6,14 @@ import { fixedObstacle } from "./core/fixed-obstacle.ts";
 import { formatChanges } from "./core/mesh-changes.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
-import { parseMeshFile } from "./core/parse-mesh-file.ts";
+import { parseMeshFile, problemText } from "./core/parse-mesh-file.ts";
 import { planMesh, planObstacle, portObstacle, portsNeeded } from "./core/plan-mesh.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { MeshError } from "./mesh-error.ts";
 import { findFreePorts } from "./process/free-ports.ts";
 import type { Say, StartMeshOptions } from "./start-options.ts";
+import { surroundings } from "./surroundings.ts";
+import { untilInForce } from "./until-in-force.ts";
 import { untilReady } from "./until-ready.ts";
 
 /** A mesh file as the caller has read it. */
@@ -25,6 +27,8 @@ export interface FileRequest {
   readonly isDryRun: boolean;
   /** That the caller takes for granted; another one cannot be had. */
   readonly isolation?: string;
+  /** What `${NAME}` in the file stands for; as before when absent. */
+  readonly variables?: StartMeshOptions["env"];
 }
 
 export interface FileApplier {
@@ -71,6 +75,7 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, repo
   const wrong = config.checkInline(file.config, fileName);
   if (wrong.length > 0) throw new MeshError("invalid-file", wrong.join("\n"));
   const after = await planAfter(options, file);
+  for (const notice of file.notices) report("warn", problemText(notice, fileName));
   const mtls = running.file.mtls === file.mtls ? "" : `  mtls ${running.file.mtls} becomes ${file.mtls}\n`;
   report("info", `${mtls}${formatChanges(changesOf(options, after))}`.trimEnd());
   if (isDryRun) return [];
@@ -78,12 +83,17 @@ async function applyFile(options: FileApplierOptions, request: FileRequest, repo
   const [obstacle] = await untilReady([ask], { limitMs: CONTROL_PLANE_MS, signal: options.signal });
   if (obstacle !== undefined) throw new MeshError("start", `the control plane is not ready: ${obstacle}`);
   config.writeInline(file.config, fileName);
-  Object.assign(running, { file, fileName, directory, watchedFile: path });
+  const { variables = running.variables } = request;
+  Object.assign(running, { file, fileName, directory, watchedFile: path, variables });
+  options.state.update({ source: { path, fileName, directory } });
   const both: Say = (level, text) => {
-    report(level, text);
+    if (report !== say) report(level, text);
     say(level, text);
   };
-  return changeMesh({ ...options, report: both }, after);
+  const problems = await changeMesh({ ...options, report: both }, after);
+  const { plan } = running;
+  const inForce = { plan, parts, controlPlane: options.doors.controlPlane(), signal: options.signal };
+  return [...problems, ...(await untilInForce({ objects: [], isDelete: false }, inForce))];
 }
 
 /** It may have been killed a moment ago. */
@@ -91,11 +101,10 @@ const CONTROL_PLANE_MS = 10_000;
 
 /** What cannot change while a mesh runs is an error that says what to do. */
 function checkedFile({ running }: FileApplierOptions, request: FileRequest): MeshFile {
-  const { text, fileName } = request;
-  const parsed = parseMeshFile(text);
+  const { text, fileName, path } = request;
+  const parsed = parseMeshFile(text, surroundings(dirname(path), request.variables ?? running.variables));
   if ("problems" in parsed) {
-    const lines = parsed.problems.map(({ line, column, text: what }) => `${fileName}:${line}:${column}: ${what}`);
-    throw new MeshError("invalid-file", lines.join("\n"));
+    throw new MeshError("invalid-file", parsed.problems.map((problem) => problemText(problem, fileName)).join("\n"));
   }
   const { plan } = running;
   const obstacle =
@@ -110,10 +119,19 @@ const MAX_NUMBER = 240;
 async function planAfter({ running, slot }: FileApplierOptions, file: MeshFile): Promise<MeshPlan> {
   const { plan: before } = running;
   const { isolation } = before;
-  const promised = before.workloads.flatMap(({ ports, app }) => [...Object.values(ports), ...(app ? [app.port] : [])]);
+  const promised = before.workloads.flatMap(({ ports, listens }) => [
+    ...Object.values(ports),
+    ...listens.map(({ appPort }) => appPort),
+  ]);
   const ports =
     isolation === "none" ? await findFreePorts(portsNeeded(file, before), slot, new Set<number>(promised)) : [];
-  const after = planMesh(file, { isolation, slot, ports, before });
+  const after = planMesh(file, {
+    isolation,
+    slot,
+    ports,
+    before,
+    rootlessFolder: before.network?.rootless ? before.network.resolvers : undefined,
+  });
   if ([...after.workloads, ...after.services].some(({ number }) => number > MAX_NUMBER))
     throw new MeshError(
       "invalid-file",

@@ -12,9 +12,24 @@ export interface NamedObject {
   readonly text: string;
 }
 
+export interface ObjectRequest {
+  readonly objects: readonly NamedObject[];
+  readonly isDelete: boolean;
+}
+
+export interface ObjectAnswer {
+  /** With --delete only those that had been applied. */
+  readonly done: readonly Omit<NamedObject, "text">[];
+  /** Who does not follow the objects now, and why. */
+  readonly problems: readonly string[];
+}
+
 /** Puts objects above those of the mesh file; they stay until the mesh ends or they are taken back. */
 export function applyObjects(folder: StateFolder, objects: readonly NamedObject[]): void {
-  for (const object of objects) writeConfigFile(pathOf(folder, object), object.text);
+  for (const object of objects) {
+    // Keys are for the control plane alone, which runs as this user.
+    writeConfigFile(pathOf(folder, object), object.text, object.kind === "Secret" ? 0o600 : 0o644);
+  }
 }
 
 /** Says which of them had been applied. */

@@ -77,3 +77,13 @@ test("an application's own variables do not take away the mark by which its proc
   const workload = { ...workloadOf(inputs), env: { PILOT_AGENT_MESH_RUN: "mine" } };
   expect(appProcessEnvironment(inputs, workload).PILOT_AGENT_MESH_RUN).toBe("r1");
 });
+
+test("MESH_CONSOLE_URL is the console's address where there is one, unless the mesh file says otherwise", () => {
+  const inputs = inputsFor("none");
+  const consoleUrl = "http://127.0.0.1:15700/";
+  const workload = workloadOf(inputs);
+  expect("MESH_CONSOLE_URL" in appProcessEnvironment(inputs, workload)).toBe(false);
+  expect(appProcessEnvironment({ ...inputs, consoleUrl }, workload).MESH_CONSOLE_URL).toBe(consoleUrl);
+  const own = { ...workload, env: { MESH_CONSOLE_URL: "http://elsewhere/" } };
+  expect(appProcessEnvironment({ ...inputs, consoleUrl }, own).MESH_CONSOLE_URL).toBe("http://elsewhere/");
+});

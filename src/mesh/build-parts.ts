@@ -1,10 +1,10 @@
 import { fchownSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { agentEnvironment } from "./core/agent-environment.ts";
 import { appEnvironment, commandWords } from "./core/app-environment.ts";
-import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import { isProxyless, type MeshPlan, type Workload } from "./core/mesh-plan.ts";
 import { controlPlaneCommand, type RunAs, wrapCommand } from "./core/part-commands.ts";
-import { PROXY_UID } from "./isolation/namespaces.ts";
+import { agentResolver, PROXY_UID } from "./isolation/namespaces.ts";
 import type { AgentProgram } from "./process/shared-program.ts";
 import type { PartSpec } from "./process/start-part.ts";
 import { RUN_VARIABLE } from "./state/mesh-state.ts";
@@ -22,6 +22,8 @@ export interface PartInputs {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly directory: string;
   readonly appUser: RunAs | undefined;
+  /** Without its token. */
+  readonly consoleUrl?: string | undefined;
   readonly hasSetpriv: boolean;
 }
 
@@ -40,7 +42,11 @@ export function controlPlanePart(inputs: PartInputs): PartSpec {
   const { words, env } = controlPlaneCommand(plan, { config, meshConfig, ca });
   return {
     name: CONTROL_PLANE,
-    command: wrapCommand([own.launcher, ...words], { netns: plan.controlPlane.netns, hasSetpriv }),
+    command: wrapCommand([own.launcher, ...words], {
+      netns: plan.controlPlane.netns,
+      resolver: resolverOf(plan, plan.network?.hub),
+      hasSetpriv,
+    }),
     env: { ...systemEnvironment(inputs), ...launcherEnvironment(own), ...env },
     directory: folder.path,
     logFile: folder.log(CONTROL_PLANE),
@@ -50,11 +56,17 @@ export function controlPlanePart(inputs: PartInputs): PartSpec {
 
 export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
   const { plan, folder, shared, hasSetpriv } = inputs;
-  const isNamespaced = plan.isolation === "namespaces";
-  const wrapping = { netns: workload.netns, user: isNamespaced ? PROXY_USER : undefined, hasSetpriv };
+  const isOwnUser = plan.network?.rootless === false;
+  const nodeType = workload.kind === "gateway" ? "router" : "sidecar";
+  const wrapping = {
+    netns: workload.netns,
+    resolver: resolverOf(plan, agentResolver(workload)),
+    user: isOwnUser ? PROXY_USER : undefined,
+    hasSetpriv,
+  };
   return {
     name: `${workload.name}/agent`,
-    command: wrapCommand([shared.launcher, "proxy", "sidecar", "--proxyLogLevel=warning"], wrapping),
+    command: wrapCommand([shared.launcher, "proxy", nodeType, "--proxyLogLevel=warning"], wrapping),
     env: {
       ...systemEnvironment(inputs),
       ...launcherEnvironment(shared),
@@ -62,7 +74,7 @@ export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
     },
     directory: folder.workload(workload.name),
     logFile: folder.log(`${workload.name}/agent`),
-    ...(isNamespaced ? { onLogOpened: (descriptor) => fchownSync(descriptor, PROXY_UID, PROXY_UID) } : {}),
+    ...(isOwnUser ? { onLogOpened: (descriptor) => fchownSync(descriptor, PROXY_UID, PROXY_UID) } : {}),
     graceMs: AGENT_GRACE_MS,
   };
 }
@@ -70,21 +82,32 @@ export function agentPart(inputs: PartInputs, workload: Workload): PartSpec {
 export function appPart(inputs: PartInputs, workload: Workload): PartSpec {
   const { plan, folder, directory, appUser, hasSetpriv } = inputs;
   const env = appProcessEnvironment(inputs, workload);
+  const meetsAgent = isProxyless(plan, workload) && workload.directory === undefined;
   return {
     name: `${workload.name}/app`,
-    command: wrapCommand(commandWords(workload.command, env), { netns: workload.netns, user: appUser, hasSetpriv }),
+    command: wrapCommand(commandWords(workload.command, env), {
+      netns: workload.netns,
+      // What is not captured asks the server that answers.
+      resolver: resolverOf(plan, isProxyless(plan, workload) ? agentResolver(workload) : workload.netns),
+      user: appUser,
+      hasSetpriv,
+    }),
     env,
     // Without a sidecar it meets its agent in the agent's folder.
-    directory: plan.proxyless ? folder.workload(workload.name) : resolve(directory, workload.directory ?? "."),
+    directory: meetsAgent ? folder.workload(workload.name) : resolve(directory, workload.directory ?? "."),
     logFile: folder.log(`${workload.name}/app`),
     graceMs: APP_GRACE_MS,
     endsGroup: true,
   };
 }
 
+function resolverOf({ network }: MeshPlan, name: string | undefined): string | undefined {
+  return network?.rootless && name !== undefined ? join(network.resolvers, name) : undefined;
+}
+
 /** The user's own environment and what the mesh adds. PILOT_AGENT is this program, for commands that use it. */
 export function appProcessEnvironment(
-  inputs: Pick<PartInputs, "plan" | "env" | "runId"> & { readonly own: LaunchedProgram },
+  inputs: Pick<PartInputs, "plan" | "env" | "runId" | "consoleUrl"> & { readonly own: LaunchedProgram },
   workload: Workload,
 ): Record<string, string> {
   return {
@@ -92,6 +115,7 @@ export function appProcessEnvironment(
     ...systemEnvironment(inputs),
     ...launcherEnvironment(inputs.own),
     PILOT_AGENT: `'${inputs.own.launcher.replaceAll("'", "'\\''")}'`,
+    ...(inputs.consoleUrl === undefined ? {} : { MESH_CONSOLE_URL: inputs.consoleUrl }),
     ...appEnvironment(inputs.plan, workload),
     // A variable of the workload does not replace the mark: processes are found by it.
     [RUN_VARIABLE]: inputs.runId,

@@ -1,8 +1,11 @@
 import { wait } from "../base/wait.ts";
 import type { ConfigFiles } from "./config-files.ts";
+import type { Health } from "./core/health-state.ts";
 import { buildIstioObjects } from "./core/istio-objects.ts";
 import { type ChangedWorkload, type MeshChanges, meshChanges, plansTogether } from "./core/mesh-changes.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import { inStartOrder } from "./core/start-order.ts";
+import type { Doors } from "./isolation/start-doors.ts";
 import type { Relays } from "./isolation/start-relays.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import type { RunningMesh } from "./running-mesh.ts";
@@ -17,8 +20,10 @@ export interface ChangeMeshOptions {
   readonly life: WorkloadLife;
   readonly config: ConfigFiles;
   readonly state: StateRecord;
-  /** Absent without namespaces. */
-  readonly relays: Relays | undefined;
+  readonly relays: Relays;
+  readonly doors: Pick<Doors, "follow" | "controlPlane">;
+  /** What health checks say of the application of a workload. */
+  health(workload: Workload): Health | undefined;
   readonly report: Say;
   readonly signal: AbortSignal;
 }
@@ -36,21 +41,23 @@ const SETTLE_MS = 1000;
  * from the first changed workload that does not come back on, the others are left as they are.
  */
 export async function changeMesh(options: ChangeMeshOptions, after: MeshPlan): Promise<readonly string[]> {
-  const { running, life, relays } = options;
+  const { running, life, relays, doors } = options;
   const before = running.plan;
   const { added, changed, removed, unchanged } = changesOf(options, after);
   for (const { name } of added) running.aside.add(name);
   publish(options, plansTogether(before, after));
-  await relays?.follow(running.plan);
+  await relays.follow(running.plan);
   for (const workload of unchanged) life.renew(after, workload);
   const late = await addAll(options, added);
-  for (const each of changed) {
+  await doors.follow(running.plan);
+  for (const each of inStartOrder(changed)) {
     const objection = await replace(options, each);
     if (objection !== undefined) return [...late, `${objection}; the workloads behind it were not changed`];
   }
   const left = await removeAll(options, removed);
   publish(options, after);
-  await relays?.follow(after);
+  await relays.follow(after);
+  await doors.follow(after);
   return [...late, ...left];
 }
 
@@ -59,7 +66,11 @@ export function changesOf(
   after: MeshPlan,
 ): MeshChanges {
   const isThere = (name: string) => parts.status(name).phase !== "stopped";
-  return meshChanges(running.plan, after, ({ name }) => isThere(`${name}/agent`) && isThere(`${name}/app`));
+  return meshChanges(
+    running.plan,
+    after,
+    ({ name, kind }) => isThere(`${name}/agent`) && (kind === "gateway" || isThere(`${name}/app`)),
+  );
 }
 
 async function addAll(options: ChangeMeshOptions, added: readonly Workload[]): Promise<readonly string[]> {
@@ -118,27 +129,31 @@ async function removeAll(options: ChangeMeshOptions, removed: readonly Workload[
 /** From now on others call them; one that is not ready in time is called as soon as it is. */
 async function whenReady(options: ChangeMeshOptions, workload: Workload): Promise<string | undefined> {
   const { parts, signal } = options;
-  const hopeless = new AbortController();
-  const ask = async () => {
-    const objection = await parts.workloadObstacle(workload);
-    if (objection !== undefined && parts.status(`${workload.name}/app`).phase === "crash-loop") hopeless.abort();
-    return objection;
-  };
-  const until = { limitMs: READY_MS, signal: AbortSignal.any([signal, hopeless.signal]) };
-  const [objection] = await untilReady([ask], until);
+  const isHopeless = () => parts.status(`${workload.name}/app`).phase === "crash-loop";
+  const ask = () => parts.workloadObstacle(workload);
+  const [objection] = await untilReady([ask], { limitMs: READY_MS, signal, isHopeless });
   if (objection === undefined) admit(options, workload);
   return objection;
 }
 
-/** Between two changes: who was not ready in time and is now. */
+/** Between two changes: who was not ready in time and is now, and whose health check fails. */
 export async function admitReady(options: Admission): Promise<void> {
-  const { running, parts } = options;
+  const { running, parts, health } = options;
+  const sick = running.plan.workloads.filter(
+    (workload) => !running.aside.has(workload.name) && isSick(health(workload)),
+  );
+  for (const { name } of sick) running.aside.add(name);
+  if (sick.length > 0) publish(options, running.plan);
   for (const workload of running.plan.workloads.filter(({ name }) => running.aside.has(name))) {
     if ((await parts.workloadObstacle(workload)) === undefined) admit(options, workload);
   }
 }
 
-type Admission = Pick<ChangeMeshOptions, "running" | "parts" | "config" | "state">;
+type Admission = Pick<ChangeMeshOptions, "running" | "parts" | "config" | "state" | "health">;
+
+function isSick(health: Health | undefined): boolean {
+  return health !== undefined && health.state !== "healthy";
+}
 
 function admit(options: Admission, { name }: Workload): void {
   options.running.aside.delete(name);
@@ -155,7 +170,7 @@ async function standAside(options: ChangeMeshOptions, workloads: readonly Worklo
   await wait(SETTLE_MS, signal);
 }
 
-function publish({ running, config, state }: Omit<Admission, "parts">, plan: MeshPlan): void {
+function publish({ running, config, state }: Omit<Admission, "parts" | "health">, plan: MeshPlan): void {
   running.plan = plan;
   state.update({ plan });
   config.writeGenerated(buildIstioObjects(plan, running.file.mtls, running.aside));

@@ -1,19 +1,23 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { problemText } from "./core/parse-mesh-file.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { StartMeshOptions } from "./start-options.ts";
 
 /** Programs and folders that are missing are reported before anything is started, with their position in the file. */
-export function checkCommands({
-  file,
-  fileName,
-  directory,
-  env,
-}: Pick<StartMeshOptions, "file" | "fileName" | "directory" | "env">): void {
-  const problems = file.services.flatMap(({ name, versions }) =>
-    versions.flatMap(({ command, position, directory: own, env: set }) => {
+export function checkCommands(checked: CheckedFile): void {
+  const problems = commandProblems(checked);
+  if (problems.length > 0) throw new MeshError("command-not-found", problems.join("\n"));
+}
+
+type CheckedFile = Pick<StartMeshOptions, "file" | "fileName" | "directory" | "env">;
+
+export function commandProblems({ file, fileName, directory, env }: CheckedFile): readonly string[] {
+  return file.services.flatMap(({ name, kind, versions }) =>
+    // A gateway is an Envoy alone.
+    (kind === "gateway" ? [] : versions).flatMap(({ command, position, directory: own, env: set }) => {
       const folder = resolve(directory, own ?? ".");
-      const says = (text: string) => [`${fileName}:${position.line}:${position.column}: services.${name}: ${text}`];
+      const says = (text: string) => [problemText({ ...position, text: `services.${name}: ${text}` }, fileName)];
       if (!isFolder(folder)) return says(`the directory ${folder} is not there`);
       const [program = ""] = command;
       // The shell alone knows what is in its line; words that are variables are known only later.
@@ -22,7 +26,6 @@ export function checkCommands({
       return obstacle === undefined ? [] : says(`the command cannot be run: ${obstacle}`);
     }),
   );
-  if (problems.length > 0) throw new MeshError("command-not-found", problems.join("\n"));
 }
 
 function isFolder(path: string): boolean {

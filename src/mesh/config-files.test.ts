@@ -29,8 +29,10 @@ const validate = (text: string) => (text.includes("bad") ? [{ line: 2, column: 3
 const copy = (name: string) => readFileSync(join(target, "30-rules", name), "utf8");
 const put = (name: string, text: string) => writeFileSync(join(rules, name), text);
 
+const mesh = () => ({ namespace: "shop", services: [] });
+
 test("a folder is copied, deeper files included, and follows changes and removals", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   mkdirSync(join(rules, "deep"));
   put("a.yaml", "one");
   put("deep/b.yml", "two");
@@ -46,7 +48,7 @@ test("a folder is copied, deeper files included, and follows changes and removal
 });
 
 test("a folder that is called like a file is gone into, and is not a problem itself", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   mkdirSync(join(rules, "deep.yaml"));
   put("deep.yaml/a.yaml", "one");
   expect(files.mirror(rules)).toEqual([]);
@@ -54,7 +56,7 @@ test("a folder that is called like a file is gone into, and is not a problem its
 });
 
 test("another folder takes the place of the first, and without one nothing stays", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   const others = join(folder, "others");
   mkdirSync(others);
   put("a.yaml", "one");
@@ -69,7 +71,7 @@ test("another folder takes the place of the first, and without one nothing stays
 });
 
 test("a file that only its owner may read is copied for its owner alone", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   put("secret.yaml", "good");
   chmodSync(join(rules, "secret.yaml"), 0o600);
   files.mirror(rules);
@@ -77,14 +79,14 @@ test("a file that only its owner may read is copied for its owner alone", () => 
 });
 
 test("objects of a mesh file are checked without being written", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   expect(files.checkInline([{ value: { kind: "bad" }, line: 7 }], "mesh.yaml")).toEqual(["mesh.yaml:7: is bad"]);
   expect(files.checkInline([{ value: { kind: "good" }, line: 7 }], "mesh.yaml")).toEqual([]);
   expect(existsSync(join(target, "20-inline.yaml"))).toBe(false);
 });
 
 test("a file that becomes broken keeps its last good copy and is reported until it is mended", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   put("a.yaml", "good");
   files.mirror(rules);
   put("a.yaml", "bad now");
@@ -98,7 +100,7 @@ test("a file that becomes broken keeps its last good copy and is reported until 
 });
 
 test("a folder that is not there is a problem, and what was copied stays", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   put("a.yaml", "good");
   files.mirror(rules);
   rmSync(rules, { recursive: true });
@@ -107,7 +109,7 @@ test("a folder that is not there is a problem, and what was copied stays", () =>
 });
 
 test("objects of the mesh file are refused together, with the line they stand at", () => {
-  const files = createConfigFiles({ target, validate, settledMs: 0 });
+  const files = createConfigFiles({ target, validate, mesh, settledMs: 0 });
   expect(files.writeInline([{ value: { kind: "A" }, line: 7 }], "mesh.yaml")).toEqual([]);
   const problems = files.writeInline(
     [
@@ -121,7 +123,7 @@ test("objects of the mesh file are refused together, with the line they stand at
 });
 
 test("a file that was changed a moment ago is left alone until it has settled", () => {
-  const files = createConfigFiles({ target, validate });
+  const files = createConfigFiles({ target, validate, mesh });
   put("a.yaml", "first, as it is found at the start");
   files.mirror(rules);
   expect(copy("a.yaml")).toContain("first");

@@ -5,10 +5,14 @@ import { readTextLimitedSync } from "../files/read-file-sync.ts";
 import { replaceFileSync } from "../files/replace-file.ts";
 import type { IstioObject } from "./core/istio-objects.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
+import type { MeshPlan } from "./core/mesh-plan.ts";
 import { SETTLED_MS, stampOf } from "./file-stamp.ts";
 
 /** Says what is wrong with a text of Istio objects; the control plane's own rules. */
-export type ConfigValidator = (text: string) => readonly ConfigProblem[];
+export type ConfigValidator = (text: string, mesh: RuledMesh) => readonly ConfigProblem[];
+
+/** What rules are for. */
+export type RuledMesh = Pick<MeshPlan, "namespace" | "services">;
 
 export interface ConfigProblem {
   readonly line: number;
@@ -20,6 +24,8 @@ export interface ConfigFilesOptions {
   /** What the control plane reads. */
   readonly target: string;
   readonly validate: ConfigValidator;
+  /** As it is now. */
+  readonly mesh: () => RuledMesh;
   /** How long a changed file is left alone. */
   readonly settledMs?: number;
 }
@@ -43,7 +49,13 @@ interface Mirrored {
   readonly problems: readonly string[];
 }
 
-export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: ConfigFilesOptions): ConfigFiles {
+export function createConfigFiles({
+  target,
+  mesh,
+  settledMs = SETTLED_MS,
+  ...options
+}: ConfigFilesOptions): ConfigFiles {
+  const validate = (text: string) => options.validate(text, mesh());
   let mirroredFolder: string | undefined;
   const mirrored = new Map<string, Mirrored>();
   const rules = join(target, "30-rules");
@@ -58,7 +70,10 @@ export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: 
     writeInline(config, meshFile) {
       const problems = checkInline(config, meshFile);
       if (problems.length === 0)
-        writeConfigFile(join(target, "20-inline.yaml"), documents(config.map(({ value }) => value)));
+        writeConfigFile(
+          join(target, "20-inline.yaml"),
+          documents(config.map(({ value }) => inNamespace(value, mesh().namespace))),
+        );
       return problems;
     },
     mirror(folder) {
@@ -88,7 +103,11 @@ export function createConfigFiles({ target, validate, settledMs = SETTLED_MS }: 
   };
 }
 
-function copyChecked(path: string, copy: string, validate: ConfigValidator): readonly string[] {
+function copyChecked(
+  path: string,
+  copy: string,
+  validate: (text: string) => readonly ConfigProblem[],
+): readonly string[] {
   try {
     const text = readTextLimitedSync(path);
     const problems = validate(text).map((problem) => `${path}:${problem.line}:${problem.column}: ${problem.text}`);
@@ -98,6 +117,12 @@ function copyChecked(path: string, copy: string, validate: ConfigValidator): rea
   } catch (thrown) {
     return [`${path}: ${errorMessage(thrown)}`];
   }
+}
+
+/** An object of the mesh file that names no namespace is in that of the mesh. */
+function inNamespace(value: unknown, namespace: string): unknown {
+  const { metadata, ...rest } = value as { readonly metadata: Readonly<Record<string, unknown>> };
+  return { ...rest, metadata: { namespace, ...metadata } };
 }
 
 function documents(objects: readonly unknown[]): string {

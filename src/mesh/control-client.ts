@@ -1,9 +1,11 @@
 import { createInterface } from "node:readline";
 import { errorMessage } from "../base/coded-error.ts";
+import type { GraphEdge, GraphSnapshot } from "../console/index.ts";
 import { HttpError } from "../net/http-client/http-error.ts";
 import { httpRequest, openHttp } from "../net/http-client/http-request.ts";
 import { isAlive } from "../process/process-identity.ts";
 import type { FileRequest } from "./apply-mesh-file.ts";
+import type { ObjectAnswer, ObjectRequest } from "./apply-objects.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshStatus } from "./mesh-status.ts";
 import type { FileStep } from "./start-control-server.ts";
@@ -11,6 +13,8 @@ import { type MeshState, readState } from "./state/mesh-state.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
 const ANSWER_MS = 20_000;
+/** Longer than a proxy takes to come back to the control plane. */
+const IN_FORCE_MS = 60_000;
 
 /** The state of a mesh whose `mesh up` is alive. */
 export function runningState(folder: StateFolder): MeshState {
@@ -41,6 +45,11 @@ export async function actOnPart(
   return done.killed;
 }
 
+/** Applies Istio objects, or takes them back; resolves when that is in force, or with who does not follow. */
+export async function sendObjects(state: MeshState, request: ObjectRequest): Promise<ObjectAnswer> {
+  return (await ask(state, "POST", "/objects", JSON.stringify(request), IN_FORCE_MS)) as ObjectAnswer;
+}
+
 /** Applies a mesh file and passes every step on as it is made. Resolves with what is not as it should be afterwards. */
 export async function applyMeshFile(
   state: MeshState,
@@ -61,19 +70,54 @@ export async function applyMeshFile(
   throw unanswered(state, "it has ended");
 }
 
+/** What flows between services, as the console shows it. */
+export type TrafficGraph = GraphSnapshot;
+export type TrafficEdge = GraphEdge;
+
+/** Passes the figures of all edges on, every two seconds until the signal. */
+export async function askTraffic(
+  state: MeshState,
+  signal: AbortSignal,
+  onGraph: (graph: TrafficGraph) => void,
+): Promise<void> {
+  try {
+    const { status, body } = await openHttp({ ...controlOf(state, "/traffic"), method: "GET", signal });
+    if (status !== 200) throw unanswered(state, `it answers ${status}; it runs an older version of this program`);
+    signal.addEventListener("abort", () => body.destroy(), { once: true });
+    for await (const line of createInterface({ input: body })) {
+      onGraph(JSON.parse(line) as TrafficGraph);
+      if (signal.aborted) return;
+    }
+  } catch (thrown) {
+    if (signal.aborted) return;
+    throw thrown instanceof MeshError ? thrown : unanswered(state, unansweredText(thrown));
+  }
+  if (!signal.aborted) throw unanswered(state, "it has ended");
+}
+
 /** Its socket is the last thing that a mesh makes and the first that it takes away. */
-function unansweredText(thrown: unknown): string {
+function unansweredText(thrown: unknown, timeoutMs = ANSWER_MS): string {
   if (!(thrown instanceof HttpError)) return errorMessage(thrown);
-  if (thrown.code === "timeout") return `no answer within ${ANSWER_MS / 1000} s`;
+  if (thrown.code === "timeout") return `no answer within ${timeoutMs / 1000} s`;
   return thrown.dial?.code === "ENOENT" ? "it is still starting, or ending" : thrown.reason;
 }
 
-async function ask(state: MeshState, method: string, path: string): Promise<unknown> {
-  const { status, body } = await httpRequest({ ...controlOf(state, path), method, timeoutMs: ANSWER_MS }).catch(
-    (thrown: unknown) => {
-      throw unanswered(state, unansweredText(thrown));
-    },
-  );
+async function ask(
+  state: MeshState,
+  method: string,
+  path: string,
+  sent?: string,
+  timeoutMs = ANSWER_MS,
+): Promise<unknown> {
+  const request = {
+    ...controlOf(state, path),
+    method,
+    timeoutMs,
+    ...(sent === undefined ? {} : { body: sent }),
+  };
+  const { status, body } = await httpRequest(request).catch((thrown: unknown) => {
+    throw unanswered(state, unansweredText(thrown, timeoutMs));
+  });
   const answer = parseAnswer(body);
   if (answer === undefined) throw unanswered(state, body);
   if (status === 200) return answer;

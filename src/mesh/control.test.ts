@@ -71,11 +71,29 @@ const files = {
   },
 };
 const serve = (status: () => Promise<MeshStatus>) =>
-  startControlServer({ path: state.current.controlSocket, parts, status, files });
+  startControlServer({
+    path: state.current.controlSocket,
+    parts,
+    status,
+    files,
+    applyObjects: async () => ({ done: [], problems: [] }),
+    followTraffic: async () => undefined,
+  });
 const pidOf = (name: string) => {
   const status = parts.find(name).status();
   return status.phase === "running" ? status.pid : undefined;
 };
+
+test("an end by itself is told with the last lines of the output, and the reason has the telling one", async () => {
+  addPart("web/app", "echo one; echo 'Error: no database' >&2; echo '    at main.js:1'; exit 3");
+  await until(() => said.length > 0);
+  expect(said[0]).toBe(
+    "web/app: exit code 3; starting it again in 0.1 s\n  web/app | one\n  web/app | Error: no database\n  web/app |     at main.js:1",
+  );
+  const status = () => parts.status("web/app");
+  await until(() => status().phase === "waiting" || `phase is ${status().phase}`);
+  expect(status()).toMatchObject({ reason: "exit code 3: Error: no database" });
+});
 
 test("parts are killed, stopped and started over the socket, and a wrong name is reported with the right ones", async () => {
   addPart("web/app");

@@ -1,6 +1,10 @@
+/** Editors complete and check by it. */
+const SCHEMA_URL = "https://unpkg.com/pilot-agent/docs/mesh.schema.json";
+
 /** What `mesh init` writes: every member once, explained. */
 export function exampleFile(): string {
-  return `# A mesh on this machine. Start it with: pilot-agent mesh up
+  return `# yaml-language-server: $schema=${SCHEMA_URL}
+# A mesh on this machine. Start it with: pilot-agent mesh up
 # Every member is described by: pilot-agent mesh schema
 
 name: example            # of the mesh on this machine; several can run side by side
@@ -19,7 +23,10 @@ services:
           .on("error", (failed) => out.writeHead(502).end(failed.message))).listen(process.env.PORT, process.env.HOST)'
     calls: [hello]       # all services when left out
     # directory: ./web   # working directory, relative to this file
-    # env: {LOG_LEVEL: debug}
+    # env: {LOG_LEVEL: "\${LOG_LEVEL:-debug}"}   # of the caller's environment, with a default
+    # env_file: web.env  # NAME=value lines; env wins
+    # depends_on: [hello]                        # starts when hello is ready
+    # healthcheck: {http: /health, interval: 5s} # others call it only while this answers well
     # labels: {team: shop}
     # serviceAccount: web
     # replicas: 2
@@ -36,10 +43,16 @@ services:
       v2:
         env: {COLOUR: green}
 
+  # ingress:             # an Envoy for Gateway objects (selector istio: ingressgateway), open on this machine
+  #   kind: gateway
+  #   ports: {http: 8888}
+
   # database:            # something that already runs, without a sidecar
   #   port: 5432
   #   protocol: tcp
   #   address: 192.168.1.10:5432
+
+# import: docker-compose.yaml   # its services that have a command, beside those above
 
 # Istio objects, here or in a folder that is watched (configDir: ./rules). Both can be changed while the mesh runs.
 config:

@@ -1,8 +1,11 @@
-import { closeSync, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
+import { replaceFileSync } from "../files/replace-file.ts";
 import { lastLines } from "./core/log-lines.ts";
+import type { Workload } from "./core/mesh-plan.ts";
+import { positionSince } from "./process/log-times.ts";
+import { readNewLines, readTail } from "./process/read-log.ts";
 
 export interface LogSource {
   /** `front/app` */
@@ -10,87 +13,100 @@ export interface LogSource {
   readonly path: string;
 }
 
-/** The logs of a mesh; of one workload, or of one of its parts, when named. */
+/** The logs of a mesh; of one workload, of one of its parts, or of all workloads of a service, when named. */
 export function findLogs(folder: string, wanted: string | undefined): readonly LogSource[] {
-  return readdirSync(folder)
+  const all = readdirSync(folder)
     .filter((name) => name.endsWith(".log"))
     .sort()
-    .map((name) => ({ name: name.slice(0, -".log".length).replace(/\.(app|agent)$/, "/$1"), path: join(folder, name) }))
-    .filter(({ name }) => wanted === undefined || name === wanted || name.startsWith(`${wanted}/`));
+    .map((name) => ({
+      name: name.slice(0, -".log".length).replace(/\.(app|agent)$/, "/$1"),
+      path: join(folder, name),
+    }));
+  if (wanted === undefined) return all;
+  const own = (workload: string) => all.filter(({ name }) => name === workload || name.startsWith(`${workload}/`));
+  const found = own(wanted);
+  if (found.length > 0) return found;
+  const [service = "", part] = wanted.split("/");
+  const workloads = readServices(folder)[service] ?? [];
+  return workloads.flatMap((workload) => own(part === undefined ? workload : `${workload}/${part}`));
+}
+
+/** Also when the mesh is down and its plan is gone. */
+export function writeServices(
+  folder: string,
+  { workloads }: { readonly workloads: readonly Pick<Workload, "name" | "service">[] },
+): void {
+  const names: Record<string, string[]> = {};
+  for (const { service, name } of workloads) names[service] = [...(names[service] ?? []), name];
+  replaceFileSync(join(folder, SERVICES), `${JSON.stringify(names)}\n`, { mode: 0o644 });
+}
+
+const SERVICES = "services.json";
+
+/** Names of workloads by service. */
+export function readServices(folder: string): Readonly<Record<string, readonly string[]>> {
+  try {
+    return JSON.parse(readFileSync(join(folder, SERVICES), "utf8"));
+  } catch {
+    return {};
+  }
 }
 
 export interface FollowOptions {
   /** Lines of each log to begin with. */
   readonly tail: number;
+  /** Only lines that were written later, as far as is known. */
+  readonly since?: number | undefined;
   readonly follow: boolean;
   readonly signal: AbortSignal;
   show(source: LogSource, text: string): void;
 }
 
 const POLL_MS = 200;
-const PIECE_BYTES = 256 * 1024;
 
 /** Shows the ends of the logs, then what is added until the signal. Only whole lines are shown. */
 export async function followLogs(sources: readonly LogSource[], options: FollowOptions): Promise<void> {
   const positions = new Map<string, number>();
   for (const source of sources) {
-    const { text, end } = readTail(source.path);
-    const shown = lastLines(text, options.tail);
-    if (shown !== "") options.show(source, shown);
+    const end = options.since === undefined ? showTail(source, options) : showSince(source, options.since, options);
     positions.set(source.path, end);
   }
   while (options.follow && !options.signal.aborted) {
     await wait(POLL_MS, options.signal);
     for (const source of sources) {
-      // Piece by piece: somebody may have written more than belongs into memory.
-      for (;;) {
-        const { text, end, isAll } = readFrom(source.path, positions.get(source.path) ?? 0);
-        if (text !== "") options.show(source, text);
-        positions.set(source.path, end);
-        if (isAll || options.signal.aborted) break;
-      }
+      const show = (text: string) => options.show(source, text);
+      positions.set(source.path, readOn(source.path, positions.get(source.path) ?? 0, show, options.signal));
     }
   }
 }
 
-interface Piece {
-  readonly text: string;
-  readonly end: number;
-  /** Nothing is left to read now. */
-  readonly isAll: boolean;
+function showTail(source: LogSource, { tail, show }: FollowOptions): number {
+  const { text, end } = readTail(source.path);
+  const shown = lastLines(text, tail);
+  if (shown !== "") show(source, shown);
+  return end;
 }
 
-function readTail(path: string): Piece {
-  return withFile(path, (file, size) => readPiece(file, size, Math.max(0, size - PIECE_BYTES)));
+function showSince(source: LogSource, since: number, { tail, show, signal }: FollowOptions): number {
+  let kept = "";
+  const take = (text: string) => {
+    if (tail === Number.POSITIVE_INFINITY) show(source, text);
+    else kept = lastLines(kept + text, tail);
+  };
+  const earlier = `${source.path}.1`;
+  readOn(earlier, positionSince(earlier, since), take, signal);
+  const end = readOn(source.path, positionSince(source.path, since), take, signal);
+  if (kept !== "") show(source, kept);
+  return end;
 }
 
-/** Whole lines from a position on; a file that was cut off is read from its start. */
-function readFrom(path: string, position: number): Piece {
-  return withFile(path, (file, size) => readPiece(file, size, position > size ? 0 : position));
-}
-
-function readPiece(file: number, size: number, start: number): Piece {
-  const buffer = Buffer.alloc(Math.min(size - start, PIECE_BYTES));
-  const bytes = buffer.subarray(0, readSync(file, buffer, 0, buffer.length, start));
-  const lines = bytes.lastIndexOf("\n") + 1;
-  // A line that is longer than a piece is shown in pieces, or nothing behind it would ever be.
-  const shown = lines === 0 && bytes.length === PIECE_BYTES ? bytes.length : lines;
-  const end = start + shown;
-  return { text: bytes.toString("utf8", 0, shown), end, isAll: shown === 0 || start + bytes.length >= size };
-}
-
-/** A log that is not there, because its mesh restarts, is empty for now. */
-function withFile(path: string, read: (file: number, size: number) => Piece): Piece {
-  let file: number;
-  try {
-    file = openSync(path, "r");
-  } catch (thrown) {
-    if (errorCode(thrown) !== "ENOENT") throw thrown;
-    return { text: "", end: 0, isAll: true };
-  }
-  try {
-    return read(file, fstatSync(file).size);
-  } finally {
-    closeSync(file);
+/** Piece by piece: somebody may have written more than belongs into memory. Returns where it ended. */
+function readOn(path: string, from: number, show: (text: string) => void, signal: AbortSignal): number {
+  let position = from;
+  for (;;) {
+    const { text, end, isAll } = readNewLines(path, position);
+    if (text !== "") show(text);
+    position = end;
+    if (isAll || signal.aborted) return position;
   }
 }

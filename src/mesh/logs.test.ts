@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { until } from "../../test/support/wait/until.ts";
 import { lastLines, prefixLines } from "./core/log-lines.ts";
-import { findLogs, followLogs } from "./follow-logs.ts";
+import { findLogs, followLogs, writeServices } from "./follow-logs.ts";
+import { createLogTimes } from "./process/log-times.ts";
 import { limitLogs } from "./start-upkeep.ts";
 
 let folder: string;
@@ -152,4 +153,42 @@ test("a log that leads nowhere does not keep the others from being cut off", () 
   put("web.app.log", "x".repeat(2000));
   limitLogs(folder, () => undefined, 1000);
   expect(statSync(join(folder, "web.app.log")).size).toBe(0);
+});
+
+test("what was written since a time is shown, also of a log that was moved away meanwhile", async () => {
+  const path = join(folder, "web.app.log");
+  const times = createLogTimes();
+  const write = (text: string, at: number) => {
+    appendFileSync(path, text);
+    times.note(path, statSync(path).size, at);
+  };
+  const signal = new AbortController().signal;
+  const since = async (at: number, tail = Number.POSITIVE_INFINITY) => {
+    let shown = "";
+    const show = (_: unknown, text: string) => {
+      shown += text;
+    };
+    await followLogs(findLogs(folder, "web"), { tail, since: at, follow: false, signal, show });
+    return shown;
+  };
+  write("one\n", 10_000);
+  write("two\n", 20_000);
+  write("three\n", 30_000);
+  expect(await since(0)).toBe("one\ntwo\nthree\n");
+  expect(await since(15_000)).toBe("two\nthree\n");
+  expect(await since(15_000, 1)).toBe("three\n");
+  expect(await since(30_000)).toBe("");
+  limitLogs(folder, () => undefined, 5);
+  // The log begins anew; of what was moved away the first four bytes are gone.
+  write("four\n", 40_000);
+  expect(await since(25_000)).toBe("three\nfour\n");
+  expect(await since(35_000)).toBe("four\n");
+});
+
+test("logs of a service are those of its workloads", () => {
+  for (const name of ["web-v1.app.log", "web-v1.agent.log", "web-v2.app.log", "web2.app.log"]) put(name, "");
+  const workloads = ["web-v1", "web-v2"].map((name) => ({ name, service: "web" }));
+  writeServices(folder, { workloads });
+  expect(names("web")).toEqual(["web-v1/agent", "web-v1/app", "web-v2/app"]);
+  expect(names("web/app")).toEqual(["web-v1/app", "web-v2/app"]);
 });

@@ -1,8 +1,10 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { DevelopmentIssuer } from "../ca/index.ts";
+import { BOOTSTRAP_OVERRIDE } from "./core/agent-environment.ts";
 import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { PROXY_UID } from "./isolation/namespaces.ts";
+import { markingBootstrap } from "./isolation/rootless-capture.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 
@@ -10,7 +12,7 @@ import type { StateFolder } from "./state/state-folder.ts";
 export const TOKEN_SECONDS = 24 * 3600;
 
 /** A mesh clears `config`, `logs` and others of its folder: it must not be one that somebody has something else in. */
-export function refuseForeignFolder({ path, stateFile, meshConfig, lockFile }: StateFolder): void {
+export function refuseForeignFolder({ path, stateFile, meshConfig, lockFile, upLog }: StateFolder): void {
   let names: readonly string[];
   try {
     names = readdirSync(path);
@@ -19,7 +21,7 @@ export function refuseForeignFolder({ path, stateFile, meshConfig, lockFile }: S
     return;
   }
   // Another start may be about to take it.
-  const foreign = names.find((name) => !name.startsWith(basename(lockFile)));
+  const foreign = names.find((name) => !name.startsWith(basename(lockFile)) && name !== basename(upLog));
   if (foreign === undefined || existsSync(stateFile) || existsSync(meshConfig)) return;
   const text = `${path} holds ${foreign} and is not the folder of a mesh; choose another --state-dir or --name`;
   throw new MeshError("state", text);
@@ -41,6 +43,7 @@ export function prepareWorkloadFolder(folder: StateFolder, plan: MeshPlan, { nam
   rmSync(folder.workload(name), { recursive: true, force: true });
   mkdirSync(folder.workload(name), { recursive: true, mode: 0o755 });
   give(folder.workload(name), plan);
+  if (plan.network?.rootless) writeFileSync(join(folder.workload(name), BOOTSTRAP_OVERRIDE), markingBootstrap());
 }
 
 /** What makes an agent a member: a token of its account and the root it has to find behind the control plane. */
@@ -77,5 +80,5 @@ function write(
 }
 
 function give(path: string, plan: MeshPlan): void {
-  if (plan.isolation === "namespaces") chownSync(path, PROXY_UID, PROXY_UID);
+  if (plan.network?.rootless === false) chownSync(path, PROXY_UID, PROXY_UID);
 }

@@ -1,5 +1,6 @@
 import type { MeshFile } from "./core/mesh-file.ts";
 import type { MeshPlan } from "./core/mesh-plan.ts";
+import type { StartMeshOptions } from "./start-options.ts";
 
 /** What runs now and which file says so. Changed by `mesh apply` alone, one at a time; all others read it each time. */
 export interface RunningMesh {
@@ -9,6 +10,8 @@ export interface RunningMesh {
   fileName: string;
   directory: string;
   watchedFile: string | undefined;
+  /** What `${NAME}` in the file stands for. */
+  variables: StartMeshOptions["env"];
   /** Workloads that others do not call now. */
   readonly aside: Set<string>;
 }

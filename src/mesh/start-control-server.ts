@@ -1,14 +1,16 @@
 import { errorMessage } from "../base/coded-error.ts";
 import { silentLogger } from "../base/logger.ts";
+import type { GraphSnapshot } from "../console/index.ts";
 import { type HttpAnswer, type HttpHandler, json } from "../net/http-server/http-types.ts";
 import { refuseForeignPages } from "../net/http-server/local-caller.ts";
 import { createRouteTable } from "../net/http-server/route-table.ts";
 import { startHttpServer } from "../net/http-server/start-http-server.ts";
 import type { FileApplier, FileRequest } from "./apply-mesh-file.ts";
+import type { ObjectAnswer, ObjectRequest } from "./apply-objects.ts";
+import { killPart } from "./kill-part.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import type { MeshStatus } from "./mesh-status.ts";
-import { envoysOf } from "./process/mesh-processes.ts";
 
 export interface ControlServerOptions {
   /** A socket that only its owner can use. */
@@ -16,20 +18,29 @@ export interface ControlServerOptions {
   readonly parts: MeshParts;
   status(): Promise<MeshStatus>;
   readonly files: Pick<FileApplier, "apply">;
+  /** Calls with the figures of all edges, every two seconds until the signal. */
+  followTraffic(onGraph: (graph: GraphSnapshot) => void, signal: AbortSignal): Promise<void>;
+  /** Rejects, with nothing changed, while the control plane is away. */
+  applyObjects(request: ObjectRequest): Promise<ObjectAnswer>;
 }
 
 /** A mesh file with everything in it is a few hundred kilobytes. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 /**
- * What the other commands ask a running mesh: GET /status, POST /parts/NAME?do=stop|start|kill, and POST /file with a mesh file, which is
- * answered by a line for each step.
+ * What the other commands ask a running mesh: GET /status, POST /parts/NAME?do=stop|start|kill, POST /objects with Istio objects,
+ * POST /file with a mesh file, which is answered by a line for each step, and GET /traffic, by one for each snapshot.
  */
 export async function startControlServer(options: ControlServerOptions): Promise<{ stop(): Promise<void> }> {
   const table = createRouteTable(({ method, path }) => unknown(`${method} ${path} is not known here`));
   table.route("GET", "/status", async () => json(await options.status()));
   table.route("POST", "/parts/{name}", async ({ query }, { name = "" }) => json(await act(options, name, query)));
   table.route("POST", "/file", applyFile(options));
+  table.route("GET", "/traffic", sendTraffic(options));
+  table.route("POST", "/objects", async (request) => {
+    const text = (await request.body(MAX_FILE_BYTES)).toString("utf8");
+    return json(await options.applyObjects(JSON.parse(text) as ObjectRequest));
+  });
   return startHttpServer({
     listen: [{ path: options.path, mode: 0o600 }],
     handler: table.handle,
@@ -53,7 +64,7 @@ async function act({ parts }: ControlServerOptions, name: string, query: URLSear
       parts.find(name).start();
       return { started: name };
     case "kill":
-      return { killed: kill(parts, name) };
+      return { killed: killPart(parts, name) };
     default:
       throw new MeshError("unknown-part", "expected do=stop, do=start or do=kill");
   }
@@ -83,18 +94,14 @@ function applyFile({ files }: ControlServerOptions): HttpHandler {
   };
 }
 
-/** Envoy is the agent's child, not a part of its own: the agent has to bring it back. */
-function kill(parts: MeshParts, name: string): number | undefined {
-  const [, workload] = /^(.+)\/envoy$/.exec(name) ?? [];
-  const part = parts.find(workload === undefined ? name : `${workload}/agent`);
-  const status = part.status();
-  if (status.phase !== "running") throw new MeshError("unknown-part", `${name} does not run now`);
-  if (workload === undefined) {
-    part.kill("SIGKILL");
-    return status.pid;
-  }
-  const [envoy] = envoysOf(status.pid);
-  if (envoy === undefined) throw new MeshError("unknown-part", `${name} does not run now`);
-  process.kill(envoy, "SIGKILL");
-  return envoy;
+function sendTraffic({ followTraffic }: ControlServerOptions): HttpHandler {
+  return async (request) => {
+    const ending = new AbortController();
+    const output = request.stream({ status: 200, contentType: "application/x-ndjson" });
+    output.on("error", () => ending.abort());
+    output.on("close", () => ending.abort());
+    await followTraffic((graph) => void output.write(`${JSON.stringify(graph)}\n`), ending.signal);
+    output.end();
+    return undefined;
+  };
 }

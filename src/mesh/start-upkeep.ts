@@ -1,17 +1,21 @@
 import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
 import { readTextLimitedSync } from "../files/read-file-sync.ts";
+import type { FileRequest } from "./apply-mesh-file.ts";
 import type { ConfigFiles } from "./config-files.ts";
 import type { MeshFile } from "./core/mesh-file.ts";
-import { parseMeshFile } from "./core/parse-mesh-file.ts";
+import { parseMeshFile, problemText } from "./core/parse-mesh-file.ts";
 import { SETTLED_MS, stampOf } from "./file-stamp.ts";
+import { writeServices } from "./follow-logs.ts";
 import { TOKEN_SECONDS } from "./prepare-folders.ts";
+import { moveTimes } from "./process/log-times.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import type { Say } from "./start-options.ts";
 import type { StateFolder } from "./state/state-folder.ts";
+import { surroundings } from "./surroundings.ts";
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Less room than this and old log lines go, so that agents can still write keys and configuration. */
@@ -23,6 +27,8 @@ export interface UpkeepOptions {
   readonly config: ConfigFiles;
   /** New tokens for all workloads. */
   renewTokens(): Promise<void>;
+  /** Set: changed services are applied at once. Rejects, with nothing changed, for a file that cannot be. */
+  applyFile?(request: FileRequest): Promise<readonly string[]>;
   /** Other checks that run as often. */
   tend(): Promise<void>;
   readonly say: Say;
@@ -45,8 +51,11 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
       say("error", errorMessage(thrown));
     }
   };
-  const look = () => {
-    const problems = [...watched(), ...config.mirror(rulesFolder(mesh))];
+  let recorded: RunningMesh["plan"] | undefined;
+  const look = async () => {
+    if (mesh.plan !== recorded) writeServices(folder.logs, mesh.plan);
+    recorded = mesh.plan;
+    const problems = [...(await watched()), ...config.mirror(rulesFolder(mesh))];
     for (const problem of problems)
       if (!shown.includes(problem)) say("error", `${problem} (the last good configuration stays)`);
     if (problems.length === 0 && shown.length > 0) say("info", "the configuration is good again");
@@ -85,16 +94,18 @@ export function rulesFolder({ file, directory }: Pick<RunningMesh, "file" | "dir
 }
 
 /** Objects of the mesh file change at once; its services when they are applied, which is said. */
-function createFileWatch({ running, config }: UpkeepOptions): () => readonly string[] {
+function createFileWatch(options: UpkeepOptions): () => Promise<readonly string[]> {
+  const { running } = options;
   let [applied, stamp] = [running.file, stampAt(running.watchedFile)];
   let problems: readonly string[] = [];
-  return () => {
-    const { file, watchedFile } = running;
+  return async () => {
+    const { watchedFile } = running;
     if (watchedFile === undefined) return problems;
     const found = stampOf(watchedFile);
-    if ((found.text === stamp && file === applied) || found.ageMs < SETTLED_MS) return problems;
-    [applied, stamp] = [file, found.text];
-    problems = takeOver(running, watchedFile, config);
+    if ((found.text === stamp && running.file === applied) || found.ageMs < SETTLED_MS) return problems;
+    stamp = found.text;
+    problems = await takeOver(options, watchedFile);
+    applied = running.file;
     return problems;
   };
 }
@@ -103,21 +114,30 @@ function stampAt(path: string | undefined): string {
   return path === undefined ? "" : stampOf(path).text;
 }
 
-function takeOver({ file, fileName }: RunningMesh, path: string, config: ConfigFiles): readonly string[] {
+async function takeOver({ running, config, applyFile, say }: UpkeepOptions, path: string): Promise<readonly string[]> {
+  const { file, fileName, variables } = running;
   let text: string;
   try {
     text = readTextLimitedSync(path);
   } catch (thrown) {
     return [`${fileName}: ${errorMessage(thrown)}`];
   }
-  const parsed = parseMeshFile(text);
-  if ("problems" in parsed)
-    return parsed.problems.map((each) => `${fileName}:${each.line}:${each.column}: ${each.text}`);
-  const wrong = config.writeInline(parsed.file.config, fileName);
-  if (wrong.length > 0) return wrong;
-  return isDeepStrictEqual(withoutPositions(file), withoutPositions(parsed.file))
-    ? []
-    : [`${fileName}: services have changed; pilot-agent mesh apply -f ${fileName} takes them over`];
+  const parsed = parseMeshFile(text, surroundings(dirname(path), variables));
+  if ("problems" in parsed) return parsed.problems.map((problem) => problemText(problem, fileName));
+  const isSame = isDeepStrictEqual(withoutPositions(file), withoutPositions(parsed.file));
+  if (isSame || applyFile === undefined) {
+    const wrong = config.writeInline(parsed.file.config, fileName);
+    if (wrong.length > 0 || isSame) return wrong;
+    return [`${fileName}: services have changed; pilot-agent mesh apply -f ${fileName} takes them over`];
+  }
+  say("info", `${fileName} has changed: applying it`);
+  try {
+    const problems = await applyFile({ text, fileName, path, isDryRun: false });
+    if (problems.length === 0) say("info", `the mesh is as ${fileName} says`);
+    return problems;
+  } catch (thrown) {
+    return errorMessage(thrown).split("\n");
+  }
 }
 
 /** Where something stands in the file makes no difference, and the name may have been given on the command line. */
@@ -135,6 +155,7 @@ export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void 
   let cut = 0;
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
+    if (!/\.log(\.1)?$/.test(name)) continue;
     const isOld = name.endsWith(".1");
     // A workload may be taken away at this moment, and its log with it.
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -143,6 +164,7 @@ export function limitLogs(folder: string, say: Say, maxBytes = MAX_BYTES): void 
       cut += 1;
     } else if (!isOld && size > maxBytes) {
       keepEnd(path, `${path}.1`, { size, maxBytes: 2 * maxBytes });
+      moveTimes(path, `${path}.1`, Math.max(0, size - 2 * maxBytes));
       truncateSync(path);
     }
   }

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage } from "../base/coded-error.ts";
 import { identifyProcess, type ProcessIdentity } from "../process/process-identity.ts";
+import { closeEgress } from "./isolation/egress.ts";
 import { namespaceProcesses, removeNamespaces } from "./isolation/namespaces.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { MeshState } from "./state/mesh-state.ts";
@@ -33,9 +34,10 @@ export async function tearDown(folder: StateFolder, state: MeshState): Promise<T
   } catch (thrown) {
     problems.push(errorMessage(thrown));
   }
+  if (state.egress !== undefined) problems.push(...(await closeEgress(state.egress)));
   problems.push(...(await removeNamespaces(state)));
   rmSync(state.controlSocket, { force: true });
-  for (const path of [join(folder.path, "workloads"), join(folder.path, "program"), folder.config]) {
+  for (const path of [join(folder.path, "workloads"), join(folder.path, "program"), folder.config, folder.resolvers]) {
     rmSync(path, { recursive: true, force: true });
   }
   if (problems.length === 0) rmSync(folder.stateFile, { force: true });

@@ -4,14 +4,17 @@ import { errorMessage } from "../base/coded-error.ts";
 import type { DevelopmentIssuer } from "../ca/index.ts";
 import { identifyProcess } from "../process/process-identity.ts";
 import { agentPart, appPart, type PartInputs } from "./build-parts.ts";
-import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
+import type { MeshPlan, NetworkPlan, Workload } from "./core/mesh-plan.ts";
+import { type StartQuestions, startObjection } from "./core/start-order.ts";
 import { createNamespaces, dropNamespace, namespaceProcesses, PROXY_UID } from "./isolation/namespaces.ts";
+import { captureRules } from "./isolation/rootless-capture.ts";
 import { mustRun } from "./isolation/run-tool.ts";
 import { MeshError } from "./mesh-error.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import { prepareWorkloadFolder, writeIdentity } from "./prepare-folders.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { AgentProgram } from "./process/shared-program.ts";
+import type { RunningMesh } from "./running-mesh.ts";
 import type { StateRecord } from "./state/mesh-state.ts";
 import type { StateFolder } from "./state/state-folder.ts";
 import { untilReady } from "./until-ready.ts";
@@ -39,6 +42,7 @@ export interface WorkloadLife {
 
 export interface LifeOptions {
   inputs(plan: MeshPlan): PartInputs;
+  readonly running: Pick<RunningMesh, "plan">;
   readonly folder: StateFolder;
   readonly parts: MeshParts;
   readonly state: StateRecord;
@@ -48,15 +52,25 @@ export interface LifeOptions {
 
 const SIDECAR_MS = 20_000;
 
-export function createWorkloadLife({ inputs, folder, parts, state, issuer, signal }: LifeOptions): WorkloadLife {
+export function createWorkloadLife(options: LifeOptions): WorkloadLife {
+  const { inputs, running, folder, parts, state, issuer, signal } = options;
+  const questions: StartQuestions = {
+    isStarted: ({ name, kind }) => parts.status(`${name}/${kind === "gateway" ? "agent" : "app"}`).phase === "running",
+    obstacle: parts.workloadObstacle,
+  };
   return {
     async prepare(plan, workloads) {
       for (const workload of workloads) prepareWorkloadFolder(folder, plan, workload);
       if (plan.network !== undefined) await createNamespaces(workloads, plan, plan.network, state);
     },
     async capture(workloads) {
-      const captured = workloads.filter(({ netns }) => netns !== undefined);
-      await Promise.all(captured.map((workload) => captureTraffic(workload, state.current.program)));
+      const captured = workloads.filter(({ netns, kind }) => netns !== undefined && kind === "sidecar");
+      const { network } = running.plan;
+      await Promise.all(
+        captured.map((workload) =>
+          network?.rootless ? captureMarked(workload, network) : captureTraffic(workload, state.current.program),
+        ),
+      );
     },
     async identify(plan, workloads) {
       const source = { issuer, rootPem: readFileSync(join(folder.ca, "root-cert.pem"), "utf8") };
@@ -66,7 +80,10 @@ export function createWorkloadLife({ inputs, folder, parts, state, issuer, signa
       parts.add(agentPart(inputs(plan), workload));
       await untilReady([() => parts.agentObstacle(workload)], { limitMs: SIDECAR_MS, signal });
       if (signal.aborted) throw new MeshError("start", "interrupted");
-      parts.add(appPart(inputs(plan), workload));
+      if (workload.kind === "gateway") return;
+      const spec = appPart(inputs(plan), workload);
+      if (workload.dependsOn.length === 0) parts.add(spec);
+      else parts.addLater(spec, () => startObjection(running.plan, workload, questions));
     },
     async end({ name }) {
       await parts.remove(`${name}/agent`);
@@ -78,7 +95,9 @@ export function createWorkloadLife({ inputs, folder, parts, state, issuer, signa
       rmSync(folder.workload(workload.name), { recursive: true, force: true });
       return problems;
     },
-    renew: (plan, workload) => parts.find(`${workload.name}/app`).setSpec(appPart(inputs(plan), workload)),
+    renew(plan, workload) {
+      if (workload.kind !== "gateway") parts.find(`${workload.name}/app`).setSpec(appPart(inputs(plan), workload));
+    },
   };
 }
 
@@ -94,6 +113,11 @@ async function endStrays({ name, netns }: Workload, runId: string): Promise<read
   } catch (thrown) {
     return [`${name}: ${errorMessage(thrown)}`];
   }
+}
+
+async function captureMarked(workload: Workload, network: NetworkPlan): Promise<void> {
+  const words = ["netns", "exec", workload.netns ?? "", "iptables-restore"];
+  await mustRun("ip", words, captureRules(workload, network));
 }
 
 /** The rules of an injected pod, with DNS, inside the workload's namespace; they go with it. */

@@ -12,6 +12,8 @@ export interface AnalyzeInput {
   readonly unreadable: readonly { readonly file: string; readonly line: number; readonly message: string }[];
   readonly meshLayers: readonly MeshLayer[];
   readonly hasCluster: boolean;
+  /** The name of the cluster, of objects that are not of files. */
+  readonly cluster?: string;
 }
 
 const OBJECT_FILE = /\.(ya?ml|json)$/;
@@ -104,7 +106,7 @@ export async function readCluster({ flags, env, signal, printError }: CommandCon
   );
   const text = (mesh?.body.data as Readonly<Record<string, unknown>> | undefined)?.mesh;
   const meshLayers = typeof text === "string" ? [{ text, source: "ConfigMap istio-system/istio" }] : [];
-  return { objects, unreadable: [], meshLayers, hasCluster: true };
+  return { objects, unreadable: [], meshLayers, hasCluster: true, cluster: access.name };
 }
 
 interface ServedKind {

@@ -78,7 +78,9 @@ async function runAnalyze(context: CommandContext): Promise<number> {
     const { settings, problem } = await parseMeshLayers(input.meshLayers);
     if (problem !== undefined) throw new Error(problem);
     const objects = input.hasCluster ? input.objects : rooms.withDefaultGateway(input.objects, settings.rootNamespace);
-    const snapshot = snapshotOfObjects(objects.map(documentOf), settings);
+    const snapshot = snapshotOfObjects(objects.map(documentOf), settings, {
+      decoded: objects.map(({ decoded }) => decoded),
+    });
     const mesh = rooms.createAnalyzedMesh({ objects, settings, snapshot, now: Date.now() });
     const found = rooms.analyze(mesh, { suppress: options.suppress }).filter(({ object }) => options.reportsOn(object));
     const shown = found.filter(({ level }) => rank(level) >= rank(options.shown));

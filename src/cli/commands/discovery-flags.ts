@@ -12,6 +12,13 @@ const withoutEffect = (name: string, type: "string" | "bool" | "int", reason: st
 export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
   { name: "configDir", type: "string", default: "", usage: "Directory to watch for rule objects in yaml files" },
   {
+    name: "console",
+    type: "string",
+    default: "",
+    usage:
+      "Address of the console, for example 127.0.0.1:15700; a port alone is one of this machine. If empty, there is none",
+  },
+  {
     name: "meshConfig",
     type: "string",
     default: "./etc/istio/config/mesh",
@@ -116,8 +123,7 @@ export const DISCOVERY_FLAGS: readonly FlagSpec[] = [
     name: "networksConfig",
     type: "string",
     default: "./etc/istio/config/meshNetworks",
-    usage: "Has no effect: several networks are not supported",
-    deprecated: "several networks are not supported",
+    usage: "Networks of the mesh and the gateways between them, watched; a missing file means the cluster's, or none",
   },
   {
     name: "kubeconfig",

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 60_000;
 /** As the agent's `request`, which asks Envoy. */
 export const command: Command = {
   name: "request",
-  use: "discovery request <method> <path> [<body>]",
+  use: "request <method> <path> [<body>]",
   short: "Makes an HTTP request to the control plane's monitoring port",
   example: `  # How far every proxy is
   pilot-agent discovery request GET /debug/syncz

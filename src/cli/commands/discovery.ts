@@ -1,10 +1,8 @@
 import { buildStamp, formatVersion } from "../../base/build-stamp.ts";
-import { errorMessage } from "../../base/coded-error.ts";
 import { untilAborted } from "../../base/wait.ts";
-import { type Discovery, startDiscovery } from "../../discovery/index.ts";
-import { isMissingFile, readTextLimited } from "../../files/read-file.ts";
-import { parseYaml } from "../../files/yaml/parse-yaml.ts";
+import { type Discovery, startDiscovery, startDiscoveryConsole } from "../../discovery/index.ts";
 import { addressText, type ListenAddress } from "../../net/listen/listen.ts";
+import { consoleAddress } from "../../settings/console.ts";
 import { readDiscoverySettings } from "../../settings/discovery.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagValues } from "../framework/flags.ts";
@@ -19,14 +17,17 @@ export const command: Command = {
 No Kubernetes is needed. Rule objects are Kubernetes style YAML below --configDir, watched; more can be put over HTTP (/config on the
 HTTP port, from this machine or with a token of the control plane's namespace). The certificate authority's root is made once in
 ROOT_CA_DIR (./etc/cacerts). Proxies connect over TLS with a certificate or a token, or in plaintext from this machine.`,
-  example: `  # A mesh from files; proxies on this machine connect to localhost:15010
+  example: `  # A mesh from files alone
   pilot-agent discovery --configDir ./mesh
+
+  # With a console; its link is in a file that the log names
+  pilot-agent discovery --configDir ./mesh --console 15700
 
   # What is connected, and what was refused
   pilot-agent discovery request GET /debug/syncz
 
-  # A token for a workload that connects over TLS
-  pilot-agent ca --dir ./etc/cacerts --issue-token default/web`,
+  # A token for a workload that connects over TLS; docs/first-sidecar.md goes on from here
+  pilot-agent ca --dir ./etc/cacerts --issue-token demo/web`,
   flags: DISCOVERY_FLAGS,
   toleratesUnknownFlags: true,
   checkArgs: (args) =>
@@ -49,8 +50,10 @@ ROOT_CA_DIR (./etc/cacerts). Proxies connect over TLS with a certificate or a to
 async function runDiscovery(context: CommandContext): Promise<number> {
   const { log, signal } = context;
   log.info(`Version ${formatVersion(buildStamp)}`);
+  const consoleText = context.flags.string("console");
+  const listen = consoleText === "" ? undefined : consoleAddress(consoleText);
   const options = { ...readDiscoverySettings(context.flags, context.env, log), log };
-  for (const line of await discoveryWarnings(context.flags)) log.warn(line);
+  for (const line of discoveryWarnings(context.flags)) log.warn(line);
   const started = await startDiscovery({ ...options, signal }).catch((failure: unknown) => {
     // A cancelled start has not failed.
     if (!signal.aborted) throw failure;
@@ -59,6 +62,10 @@ async function runDiscovery(context: CommandContext): Promise<number> {
   if (started === undefined) return 0;
   await using discovery = started;
   for (const line of portLines(discovery)) log.info(line);
+  const systemNamespace = options.systemNamespace ?? "istio-system";
+  const consoleLog = log.scope("console");
+  await using _console =
+    listen && (await startDiscoveryConsole({ discovery, listen, systemNamespace, log: consoleLog }));
   if (options.sharesHttpPort && options.ports.http !== undefined) log.info("xDS in plaintext is on the HTTP port");
   await Promise.race([untilAborted(signal), discovery.ended]);
   log.info("Stopping", { reason: String(signal.reason ?? "ended") });
@@ -82,24 +89,8 @@ function portLines({ addresses }: Discovery): string[] {
 }
 
 /** What an operator of the reference expects and does not get here, one line each; said at the start. */
-export async function discoveryWarnings(flags: FlagValues): Promise<readonly string[]> {
-  const lines: (string | undefined)[] = [await networksWarning(flags.string("networksConfig"))];
-  if (flags.string("configDir") === "") {
-    lines.push("No --configDir is given: rules come from the /config API alone and end with the process");
-  }
-  return lines.filter((line) => line !== undefined);
-}
-
-/** A file that names no network, or that is not there, asks for nothing. */
-async function networksWarning(path: string): Promise<string | undefined> {
-  const effect = "several networks are not supported, endpoints are taken as reachable from everywhere";
-  try {
-    const document: unknown = await parseYaml(await readTextLimited(path));
-    const { networks } = (document ?? {}) as { readonly networks?: unknown };
-    const names = Object.keys(networks ?? {});
-    return names.length === 0 ? undefined : `Networks of ${path} have no effect (${names.join(", ")}): ${effect}`;
-  } catch (thrown) {
-    if (isMissingFile(thrown)) return undefined;
-    return `Networks of ${path} have no effect: ${effect}; the file cannot be read either: ${errorMessage(thrown)}`;
-  }
+export function discoveryWarnings(flags: FlagValues): readonly string[] {
+  return flags.string("configDir") === ""
+    ? ["No --configDir is given: rules come from the /config API alone and end with the process"]
+    : [];
 }

@@ -27,6 +27,7 @@ async function run(command: Command, words: readonly string[], env: Readonly<Rec
     uptimeMs: () => 0,
     logRoot: createLog(Date.now),
     commandLine: [],
+    words: [],
     isTerminal: false,
     print: (text) => void printed.push(text),
     printError: () => undefined,

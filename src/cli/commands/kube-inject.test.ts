@@ -63,12 +63,16 @@ test("an output that is the input is replaced at once and keeps its mode", async
 });
 
 test("an error in a later document leaves the output as it was, and no other file", async () => {
-  const path = file("in.yaml", `${deployment("")}---\n${deployment("status.sidecar.istio.io/port: x")}`);
+  const path = file(
+    "in.yaml",
+    `${deployment("")}---\n${deployment("status.sidecar.istio.io/port: x").replace("name: web", "name: other")}`,
+  );
   const before = readFileSync(path, "utf8");
   const { code, stderr } = await run("kube-inject", "-f", path, "-o", path);
   expect(code).toBe(1);
   expect(stderr).toContain("invalid value 'x' for annotation 'status.sidecar.istio.io/port'");
   expect(stderr).toContain("allowed are 0 to 65535");
+  expect(stderr).toContain('in.yaml: Deployment "other": ');
   expect(readFileSync(path, "utf8")).toBe(before);
   expect(readdirSync(folder)).toEqual(["in.yaml"]);
 });

@@ -1,4 +1,6 @@
+import { CloseStack } from "../../base/close-stack.ts";
 import { errorMessage } from "../../base/coded-error.ts";
+import type { InjectedText } from "../../inject/index.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
 import { reportingErrors, USAGE_EXIT_CODE } from "./reporting-errors.ts";
@@ -51,11 +53,30 @@ const CLUSTER_FLAGS: readonly FlagSpec[] = [
     usage: "Group to impersonate; may be repeated",
   },
   {
+    ...text("namespace", "Has no effect: objects say their namespace themselves", { short: "n" }),
+    deprecated: "objects say their namespace themselves",
+  },
+  text("webhookConfig", "Name of the webhook configuration in messages; the one of the revision is asked", {
+    default: "istio-sidecar-injector",
+  }),
+  text("xds-address", "HOST of the injector, where the webhook's Service selects no pods"),
+  {
     name: "kubeclient-timeout",
     type: "duration",
     default: 15n * SECOND,
     usage: "Time for each request to the cluster",
   },
+];
+
+const NO_XDS = "injection asks the webhook, not xDS";
+const withoutXds = { usage: `Has no effect: ${NO_XDS}`, deprecated: NO_XDS };
+
+/** Of the reference's command, which may ask the control plane's xDS. */
+const XDS_FLAGS: readonly FlagSpec[] = [
+  ...["xds-label", "cert-dir", "authority"].map((name) => ({ ...text(name, ""), ...withoutXds })),
+  ...["insecure", "plaintext"].map((name) => ({ name, type: "bool" as const, default: false, ...withoutXds })),
+  { name: "xds-port", type: "int", default: 15012, ...withoutXds },
+  { name: "timeout", type: "duration", default: 30n * SECOND, ...withoutXds },
 ];
 
 export const command: Command = {
@@ -65,16 +86,20 @@ export const command: Command = {
   long: `Injects the proxy into the workloads of Kubernetes manifests: Pod, Deployment, DaemonSet, StatefulSet, ReplicaSet,
 ReplicationController, Job, CronJob, DeploymentConfig and List. All other documents, and workloads that are not injected, keep their text.
 
-Templates, values and mesh configuration are built in; files replace or refine them, and --cluster takes them from a cluster. No cluster
-is needed, and none is looked for unless a flag means one.`,
+Templates, values and mesh configuration are built in; files replace or refine them. With --cluster the cluster's webhook is asked for each
+pod, as API servers do; --injectConfigMapName takes templates and values from that ConfigMap instead. No cluster is needed, and none is
+looked for unless a flag means one.`,
   example: `  # Inject and apply
   kubectl apply -f <(pilot-agent kube-inject -f deployment.yaml)
 
   # Several files into one, with the values and the mesh configuration of an installation
   pilot-agent kube-inject -f a.yaml -f b.yaml -o injected.yaml --valuesFile values.yaml --meshConfigFile mesh.yaml
 
-  # With the settings of the cluster that kubectl would talk to
+  # By the webhook of the cluster that kubectl would talk to
   pilot-agent kube-inject -f deployment.yaml --cluster
+
+  # With the templates of the cluster's ConfigMap
+  pilot-agent kube-inject -f deployment.yaml --injectConfigMapName istio-sidecar-injector
 
   # Why is a workload not injected?
   pilot-agent kube-inject -f deployment.yaml --explain`,
@@ -86,6 +111,7 @@ is needed, and none is looked for unless a flag means one.`,
     text("operatorFileName", "IstioOperator file; its values and meshConfig win over the files of their own"),
     text("revision", "Revision of the control plane that the proxy belongs to", { short: "r" }),
     ...CLUSTER_FLAGS,
+    ...XDS_FLAGS,
     {
       name: "explain",
       type: "bool",
@@ -115,20 +141,31 @@ is needed, and none is looked for unless a flag means one.`,
 async function inject({ flags, env, print, printError }: CommandContext): Promise<void> {
   const files = flags.stringArray("filename");
   const texts = await readResourceFiles(files);
-  const [{ readInjectSettings }, { injectText, skipWarnings }] = await Promise.all([
+  await using opened = new CloseStack();
+  const [{ readInjectSettings }, { createPodAsker, injectText, injectTextWith, skipWarnings }] = await Promise.all([
     import("../../settings/inject.ts"),
     import("../../inject/index.ts"),
   ]);
-  const { settings, warnings } = await readInjectSettings(flags, env);
-  const results = texts.map((source, index) => {
+  const { settings, warnings, webhook } = await readInjectSettings(flags, env, opened);
+  const options = { strict: flags.bool("strict") };
+  const unpatched: string[] = [];
+  const ask = webhook && createPodAsker(webhook, (title) => unpatched.push(title));
+  const results: InjectedText[] = [];
+  for (const [index, source] of texts.entries()) {
     try {
-      return injectText(source, settings, { strict: flags.bool("strict") });
+      const injected =
+        ask === undefined ? injectText(source, settings, options) : injectTextWith(ask, source, settings, options);
+      results.push(await injected);
     } catch (failure) {
       throw new Error(`${files[index]}: ${errorMessage(failure)}`, { cause: failure });
     }
-  });
+  }
   const outcomes = results.flatMap((result) => result.outcomes);
   for (const warning of warnings) printError(`${warning}\n`);
+  // The object may say no itself; if it does not, its cluster would not inject it, and the command does.
+  const injected = new Set(outcomes.filter(({ decision }) => decision.inject).map(({ title }) => title));
+  for (const title of unpatched.filter((each) => injected.has(each)))
+    printError(`${title}: ${webhook?.name} does not inject it; it is injected with the cluster's settings\n`);
   if (flags.bool("explain")) {
     for (const { title, decision } of outcomes) {
       print(`${title}: ${decision.inject ? "injected" : "not injected"}: ${decision.reason}\n`);

@@ -85,6 +85,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./request.ts")).command,
   },
   {
+    name: "simulate",
+    short: "Says what would become of a request, without sending it",
+    load: async () => (await import("./simulate.ts")).command,
+  },
+  {
     name: "version",
     short: "Prints out build version information",
     load: async () => (await import("./version.ts")).command,

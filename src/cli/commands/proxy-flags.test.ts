@@ -4,7 +4,7 @@ import { defaultProxyFlags } from "../../settings/proxy-flags.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
-import { ignoredFlagWarnings, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
+import { ignoredFlagWarnings, loggedFlags, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
 
 const SPECS = [...PROXY_FLAGS, ...LOG_FLAGS];
 const values = (line: string) => {
@@ -48,6 +48,14 @@ describe("defaults that a generation has for itself", () => {
       proxyComponentLogLevel: "a:info",
     });
   });
+});
+
+test("a flag that the reference does not have is in the help, and in the log when it is given", () => {
+  expect(PROXY_FLAGS.find(({ name }) => name === "console")?.hidden).toBeUndefined();
+  const names = (line: string) => loggedFlags(values(line)).map(({ name }) => name);
+  expect(names("")).not.toContain("console");
+  expect(names("--console 15700")).toEqual(expect.arrayContaining(["console", "domain"]));
+  expect(names("--ip 10.0.0.1")).not.toContain("ip");
 });
 
 test("what was given is known from what has its default", () => {

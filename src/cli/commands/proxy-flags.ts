@@ -30,6 +30,7 @@ export const PROXY_FLAGS: readonly FlagSpec[] = [
     name: "proxyLogLevel",
     type: "string",
     default: "warning",
+    values: ["trace", "debug", "info", "warning", "error", "critical", "off"],
     usage:
       "The log level used to start the Envoy proxy (choose from {trace, debug, info, warning, error, critical, off}). Level may also include one or more scopes, such as 'info,misc:error,upstream:debug'",
   },
@@ -42,6 +43,13 @@ export const PROXY_FLAGS: readonly FlagSpec[] = [
   { name: "concurrency", type: "int", default: 0, usage: "number of worker threads to run" },
   { name: "templateFile", type: "string", default: "", usage: "Go template bootstrap config" },
   { name: "outlierLogPath", type: "string", default: "", usage: "The log path for outlier detection" },
+  {
+    name: "console",
+    type: "string",
+    default: "",
+    usage:
+      "Address of a console for this agent's own part, for example 127.0.0.1:15700; a port alone is one of this machine. If empty, there is none",
+  },
   {
     name: "profiling",
     type: "bool",
@@ -68,7 +76,17 @@ export const PROXY_FLAGS: readonly FlagSpec[] = [
   { name: "disableInternalTelemetry", type: "bool", default: false, usage: "Disable internal telemetry", hidden: true },
 ];
 
-/** The same with the defaults of a generation. */
+/** Flags that the reference does not have. The list of flags that an agent logs is the reference's: they are in it when they are given. */
+const ADDED_FLAGS = ["console"];
+
+/** Flags whose values an agent logs when it starts. */
+export function loggedFlags(flags: FlagValues): FlagSpec[] {
+  return PROXY_FLAGS.filter(
+    ({ name, hidden }) => hidden !== true && (!ADDED_FLAGS.includes(name) || flags.changed(name)),
+  );
+}
+
+/** All flags, with the defaults of a generation. */
 export function proxyFlagsOf({ tokenManagerPlugin, proxyLogLevel, proxyComponentLogLevel }: ProxyFlags): FlagSpec[] {
   const defaults = new Map(Object.entries({ tokenManagerPlugin, proxyLogLevel, proxyComponentLogLevel }));
   return PROXY_FLAGS.map((spec) => {
@@ -107,6 +125,7 @@ export function toProxyFlags(flags: FlagValues, fallback: ProxyFlags): ProxyFlag
     concurrency: flags.int("concurrency"),
     templateFile: flags.string("templateFile"),
     outlierLogPath: flags.string("outlierLogPath"),
+    console: flags.string("console"),
     profiling: flags.bool("profiling"),
     logAsJson: flags.bool("log_as_json"),
     serviceregistry: flags.string("serviceregistry"),

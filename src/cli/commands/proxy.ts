@@ -13,7 +13,7 @@ import type { Command, CommandContext } from "../framework/command.ts";
 import { flagValue, formatFlagValue } from "../framework/flag-values.ts";
 import { LOG_FLAGS } from "../framework/log-flags.ts";
 import { withHelp } from "../framework/run-cli.ts";
-import { ignoredFlagWarnings, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
+import { ignoredFlagWarnings, loggedFlags, PROXY_FLAGS, proxyFlagsOf, toProxyFlags } from "./proxy-flags.ts";
 
 export const command: Command = {
   name: "proxy",
@@ -23,10 +23,14 @@ export const command: Command = {
   pilot-agent proxy sidecar --domain $(POD_NAMESPACE).svc.cluster.local --proxyLogLevel=warning
 
   # A gateway with JSON logs
-  pilot-agent proxy router --log_as_json`,
+  pilot-agent proxy router --log_as_json
+
+  # With a console of this agent alone; its link is in a file that the log names
+  pilot-agent proxy sidecar --console 15700`,
   flags: PROXY_FLAGS,
   shownFlags: (env) => proxyFlagsOf(defaultProxyFlags(chooseGeneration(env.PILOT_AGENT_GENERATION))),
   toleratesUnknownFlags: true,
+  completeArgs: ({ args }) => (args.length === 0 ? ["router", "sidecar"] : []),
   run: runProxy,
 };
 
@@ -136,7 +140,7 @@ async function untilEnded(agent: Agent, signal: AbortSignal): Promise<number> {
 
 /** One line per flag with its parsed value, sorted by name. */
 function flagLines({ flags }: CommandContext): string[] {
-  return withHelp([...PROXY_FLAGS.filter((spec) => spec.hidden !== true), ...LOG_FLAGS], "proxy")
+  return withHelp([...loggedFlags(flags), ...LOG_FLAGS], "proxy")
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((spec) => `FLAG: --${spec.name}=${quoteGo(formatFlagValue(flagValue(flags, spec)))}`);
 }

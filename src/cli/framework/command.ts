@@ -1,6 +1,6 @@
 import type { Log } from "../../base/log/log.ts";
 import type { Logger } from "../../base/logger.ts";
-import type { FlagSpec, FlagValues } from "./flags.ts";
+import type { CompletionInput, FlagSpec, FlagValues } from "./flags.ts";
 
 /** What a command may touch of the process; everything else reaches it through its arguments. */
 export interface CommandContext {
@@ -10,6 +10,8 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The words the process was started with, the runtime's own among them. */
   readonly commandLine: readonly string[];
+  /** Those after the program's own name: the command, its flags and positional words as they were given. */
+  readonly words: readonly string[];
   readonly log: Logger;
   /** Aborts on the first SIGTERM or SIGINT. Reading it takes the signals over: a command that does must end by itself. */
   readonly signal: AbortSignal;
@@ -44,6 +46,8 @@ export interface Command {
   readonly usageExitCode?: number;
   /** Returns the error text for an unacceptable number of positional words. */
   readonly checkArgs?: (args: readonly string[]) => string | undefined;
+  /** What completion offers as the next positional word. */
+  readonly completeArgs?: (input: CompletionInput) => readonly string[] | Promise<readonly string[]>;
   readonly subcommands?: readonly CommandEntry[];
   /** Absent for a command that only groups others: it prints its help. */
   readonly run?: (context: CommandContext) => Promise<number>;

@@ -23,18 +23,34 @@ const bashScript = (
 ) => `# bash completion for ${program}                       -*- shell-script -*-
 
 __start_${program}() {
-    local line candidate cur
+    local line candidate word i cur="" count=0
+    local -a words=()
     COMPREPLY=()
-    cur="\${COMP_WORDS[COMP_CWORD]}"
+    # Readline breaks words at "=": --flag=value are three of them, of which the last is replaced.
+    for ((i = 1; i <= COMP_CWORD; i++)); do
+        word="\${COMP_WORDS[i]}"
+        if [[ $count -gt 0 && "$word" == "=" && "$cur" == --* && "$cur" != *=* ]]; then
+            cur+="="
+        elif [[ $count -gt 0 && "$cur" == --*= && "\${COMP_WORDS[i-1]}" == "=" ]]; then
+            cur+="$word"
+        else
+            cur="$word"
+            count=$((count + 1))
+        fi
+        words[count-1]="$cur"
+    done
     while IFS= read -r line; do
         case "$line" in
             :*) continue ;;
         esac
         candidate="\${line%%$'\\t'*}"
         if [[ "$candidate" == "$cur"* ]]; then
+            if [[ "$cur" == --*=* && "\${COMP_WORDS[COMP_CWORD]}" != "$cur" ]]; then
+                candidate="\${candidate#*=}"
+            fi
             COMPREPLY+=("$candidate")
         fi
-    done < <("\${COMP_WORDS[0]}" ${request} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "$cur" 2>/dev/null)
+    done < <("\${COMP_WORDS[0]}" ${request} "\${words[@]}" 2>/dev/null)
     if [[ \${#COMPREPLY[@]} -eq 1 && "\${COMPREPLY[0]}" == *= ]]; then
         compopt -o nospace 2>/dev/null
     fi
@@ -57,7 +73,11 @@ _${program}() {
         esac
         candidates+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
     done < <("\${words[1]}" ${request} "\${(@)words[2,CURRENT]}" 2>/dev/null)
-    _describe '${program}' candidates
+    if (( \${#candidates} )); then
+        _describe '${program}' candidates
+    else
+        _files
+    fi
 }
 
 # When the script is sourced rather than autoloaded, the function must not run.

@@ -83,7 +83,7 @@ test.each([
   { line: "--=x", message: "bad flag syntax: --=x" },
   { line: "---x", message: "bad flag syntax: ---x" },
 ])("$line is refused with: $message", ({ line, message }) => {
-  expect(() => parse(line)).toThrow(new FlagError("bad-syntax", message).message);
+  expect(() => parse(line)).toThrow(message);
 });
 
 test.each([

@@ -3,7 +3,17 @@ import { quoteGo } from "../../base/go-quote.ts";
 import type { FlagSpec, FlagValue } from "./flags.ts";
 import { parseBool, parseDurationFlag, parseInteger } from "./parse-scalar.ts";
 
-export class FlagError extends CodedError<"bad-syntax" | "unknown-flag" | "missing-argument" | "invalid-argument"> {}
+type FlagErrorCode = "bad-syntax" | "unknown-flag" | "missing-argument" | "invalid-argument";
+
+/** The message is the reference's. */
+export class FlagError extends CodedError<FlagErrorCode> {
+  /** The same in our words, for commands that the reference does not have. */
+  readonly plain: string;
+  constructor(code: FlagErrorCode, message: string, plain: string, options?: ErrorOptions) {
+    super(code, message, options);
+    this.plain = plain;
+  }
+}
 
 export interface ParsedFlags {
   /** Only what the command line set. */
@@ -28,12 +38,13 @@ export function parseFlags(specs: readonly FlagSpec[], words: readonly string[],
 
   const long = (word: string) => {
     const body = word.slice(2);
-    if (body.startsWith("-") || body.startsWith("=")) throw new FlagError("bad-syntax", `bad flag syntax: ${word}`);
+    if (body.startsWith("-") || body.startsWith("="))
+      throw new FlagError("bad-syntax", `bad flag syntax: ${word}`, `${word} is no flag`);
     const equals = body.indexOf("=");
     const name = equals === -1 ? body : body.slice(0, equals);
     const spec = specs.find((candidate) => candidate.name === name);
     if (spec === undefined) {
-      if (!tolerant) throw new FlagError("unknown-flag", `unknown flag: --${name}`);
+      if (!tolerant) throw new FlagError("unknown-flag", `unknown flag: --${name}`, `there is no flag --${name}`);
       if (equals === -1) passOver(word);
       else ignored.push(word);
       return;
@@ -41,7 +52,8 @@ export function parseFlags(specs: readonly FlagSpec[], words: readonly string[],
     if (equals !== -1) return assign(set, spec, body.slice(equals + 1));
     if (spec.type === "bool") return assign(set, spec, "true");
     const value = rest.shift();
-    if (value === undefined) throw new FlagError("missing-argument", `flag needs an argument: ${word}`);
+    if (value === undefined)
+      throw new FlagError("missing-argument", `flag needs an argument: ${word}`, `${word} needs a value`);
     assign(set, spec, value);
   };
 
@@ -54,7 +66,12 @@ export function parseFlags(specs: readonly FlagSpec[], words: readonly string[],
       const withEquals = all.length > 2 && letters.startsWith("=");
       const spec = specs.find((candidate) => candidate.short === letter);
       if (spec === undefined) {
-        if (!tolerant) throw new FlagError("unknown-flag", `unknown shorthand flag: '${letter}' in -${all}`);
+        if (!tolerant)
+          throw new FlagError(
+            "unknown-flag",
+            `unknown shorthand flag: '${letter}' in -${all}`,
+            `there is no flag -${letter}`,
+          );
         if (withEquals) return void ignored.push(word);
         passOver(`-${letter}`);
         continue;
@@ -66,7 +83,11 @@ export function parseFlags(specs: readonly FlagSpec[], words: readonly string[],
       }
       const value = letters === "" ? rest.shift() : letters;
       if (value === undefined)
-        throw new FlagError("missing-argument", `flag needs an argument: '${letter}' in -${all}`);
+        throw new FlagError(
+          "missing-argument",
+          `flag needs an argument: '${letter}' in -${all}`,
+          `-${letter} needs a value`,
+        );
       return assign(set, spec, value);
     }
   };
@@ -105,6 +126,16 @@ export function parseFlagValue(spec: FlagSpec, text: string): FlagValue {
   }
 }
 
+const EXPECTED: Readonly<Record<FlagSpec["type"], string>> = {
+  bool: "true or false",
+  int: "a whole number",
+  int32: "a whole number",
+  uint16: "a number from 0 to 65535",
+  duration: "a duration like 90s or 1h30m",
+  string: "text",
+  stringArray: "text",
+};
+
 function assign(set: Map<string, FlagValue>, spec: FlagSpec, text: string): void {
   try {
     const value = parseFlagValue(spec, text);
@@ -113,6 +144,7 @@ function assign(set: Map<string, FlagValue>, spec: FlagSpec, text: string): void
   } catch (cause) {
     const name = spec.short === undefined ? `--${spec.name}` : `-${spec.short}, --${spec.name}`;
     const message = `invalid argument ${quoteGo(text)} for ${quoteGo(name)} flag: ${errorMessage(cause)}`;
-    throw new FlagError("invalid-argument", message, { cause });
+    const plain = `--${spec.name} is ${JSON.stringify(text)}, expected ${EXPECTED[spec.type]}`;
+    throw new FlagError("invalid-argument", message, plain, { cause });
   }
 }

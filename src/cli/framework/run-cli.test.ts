@@ -182,7 +182,7 @@ test.each(["version", "version --log_as_json --log_output_level=none", "help", "
     const env = { SECRET_TTL: "86400", DNS_FORWARD_TIMEOUT: "5" };
     const { logged } = await run(line, COMMANDS, env);
     expect(logged[0]).toBe(
-      "1970-01-01T00:00:00.000000Z\twarn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s\n",
+      "1970-01-01T00:00:00.000000Z\twarn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s\tvariable=SECRET_TTL\n",
     );
     // Read at first use: reported only by the command that uses it.
     expect(logged.join("")).not.toContain("`5`");

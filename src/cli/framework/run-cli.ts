@@ -2,6 +2,7 @@ import { errorMessage } from "../../base/coded-error.ts";
 import { quoteGo } from "../../base/go-quote.ts";
 import type { Log } from "../../base/log/log.ts";
 import { scopesWithoutEffect } from "../../base/log/scope-levels.ts";
+import { suggest } from "../../base/suggest.ts";
 import { environmentWarnings } from "../../settings/environment-warnings.ts";
 import type { Command, CommandContext, CommandEntry } from "./command.ts";
 import { findCommandWord } from "./find-command.ts";
@@ -9,9 +10,7 @@ import { createFlagValues } from "./flag-values.ts";
 import type { FlagSpec } from "./flags.ts";
 import { type HelpSubject, helpText } from "./help-text.ts";
 import { LOG_FLAGS, readLogSettings } from "./log-flags.ts";
-import { parseFlags } from "./parse-flags.ts";
-
-const MAX_DISTANCE = 2;
+import { FlagError, parseFlags } from "./parse-flags.ts";
 
 export const PROGRAM = "pilot-agent";
 
@@ -37,7 +36,7 @@ export interface CliOptions {
 export async function runCli(options: CliOptions): Promise<number> {
   const { log, printError } = options;
   // Logged before the logging flags are known and for every command, so that the same setting shows the same line everywhere.
-  for (const warning of environmentWarnings(options.env)) log.logger.warn(warning);
+  for (const { text, variable } of environmentWarnings(options.env)) log.logger.warn(text, { variable });
   try {
     return await runCommand(options, await locate(options));
   } catch (thrown) {
@@ -111,8 +110,17 @@ function parseWords(command: Command, specs: readonly FlagSpec[], words: readonl
   try {
     return parseFlags(specs, words, command.toleratesUnknownFlags === true);
   } catch (thrown) {
-    throw new UsageError(thrown, command.usageExitCode ?? EXIT_ERROR);
+    const isOurs = command.usageExitCode !== undefined && thrown instanceof FlagError;
+    throw new UsageError(isOurs ? plainText(thrown, specs) : thrown, command.usageExitCode ?? EXIT_ERROR);
   }
+}
+
+function plainText({ code, plain }: FlagError, specs: readonly FlagSpec[]): string {
+  if (code !== "unknown-flag") return plain;
+  const typed = plain.slice(plain.indexOf("-")).replace(/^-+/, "");
+  const names = specs.filter(({ hidden }) => hidden !== true).map(({ name }) => name);
+  const near = typed.length > 1 ? suggest(typed, names) : [];
+  return `${plain}${near.length === 0 ? "" : `; did you mean ${near.map((name) => `--${name}`).join(" or ")}?`}`;
 }
 
 async function runCommand(options: CliOptions, located: Located): Promise<number> {
@@ -142,6 +150,7 @@ async function runCommand(options: CliOptions, located: Located): Promise<number
     flags,
     env: options.env,
     commandLine: options.commandLine,
+    words: options.words,
     log: options.log.logger,
     // Asked for only by commands that stop gracefully; the others keep the default action of signals.
     get signal() {
@@ -186,26 +195,4 @@ function unknownCommand(word: string, { command, path, subcommands }: Located): 
   const hint = names.length === 0 ? "" : `\n\nDid you mean this?\n${names.map((name) => `\t${name}\n`).join("")}`;
   const message = `unknown command ${quoteGo(word)} for "${path}"${hint}`;
   return new UnknownCommand(message, path, command.usageExitCode ?? EXIT_ERROR);
-}
-
-/** Names close to what was typed: at most two edits away, or starting with it. */
-export function suggest(typed: string, names: readonly string[]): string[] {
-  const lower = typed.toLowerCase();
-  return names.filter(
-    (name) => distance(lower, name.toLowerCase()) <= MAX_DISTANCE || name.toLowerCase().startsWith(lower),
-  );
-}
-
-/** Levenshtein's, one row at a time. */
-function distance(left: string, right: string): number {
-  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= left.length; i += 1) {
-    const current = [i];
-    for (let j = 1; j <= right.length; j += 1) {
-      const substituted = (previous[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1);
-      current.push(Math.min(substituted, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[right.length] ?? 0;
 }

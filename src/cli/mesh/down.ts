@@ -1,6 +1,7 @@
 import { stopMesh } from "../../mesh/index.ts";
 import type { Command } from "../framework/command.ts";
 import { TARGET_FLAGS, targetFolder } from "./target.ts";
+import { noArguments } from "./usage-mistake.ts";
 
 const EXIT_LEFTOVERS = 1;
 
@@ -11,7 +12,7 @@ export const command: Command = {
   long: `Ends a mesh in order. Where its mesh up was killed, everything that it had written down is ended and removed: processes, network
 namespaces, interfaces, resolver files and sockets. Logs and the mesh's root certificate stay.`,
   flags: TARGET_FLAGS,
-  checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
+  checkArgs: noArguments,
   async run(context) {
     const folder = targetFolder(context);
     const stopped = await stopMesh(folder);

@@ -1,7 +1,8 @@
 import { join } from "node:path";
-import { isAlive, knownMeshes, type readState, stateFolder, table } from "../../mesh/index.ts";
+import { isAlive, knownMeshes, type readState, stateFolder, stateHome, table } from "../../mesh/index.ts";
 import type { Command } from "../framework/command.ts";
 import { homeOf, stateOf, TARGET_FLAGS } from "./target.ts";
+import { noArguments, oneOf } from "./usage-mistake.ts";
 
 interface Row {
   readonly name: string;
@@ -16,17 +17,22 @@ export const command: Command = {
   use: "ls",
   short: "Lists the meshes of this machine",
   long: `Lists the meshes that this user has started here, also those that ended. "left over" is a mesh whose mesh up was killed: mesh down
-removes what it left, and the next mesh up of that name does so as well. Meshes of other users are in folders of their own (--state-dir).`,
+removes what it left, and the next mesh up of that name does so as well. Meshes of other users
+are in folders of their own (--state-dir); those that can be seen from here are named.`,
   flags: [
-    { name: "output", short: "o", type: "string", default: "table", usage: "Format: table or json" },
+    {
+      name: "output",
+      short: "o",
+      type: "string",
+      default: "table",
+      values: ["table", "json"],
+      usage: "Format: table or json",
+    },
     ...TARGET_FLAGS,
   ],
-  checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
+  checkArgs: noArguments,
   async run(context) {
-    const output = context.flags.string("output");
-    if (output !== "table" && output !== "json") {
-      throw new Error(`--output is ${JSON.stringify(output)}, allowed are table, json`);
-    }
+    const output = oneOf("output", context.flags.string("output"), ["table", "json"]);
     const home = homeOf(context);
     const only = context.flags.string("name");
     const names = knownMeshes(home).filter((name) => only === "" || name === only);
@@ -37,9 +43,29 @@ removes what it left, and the next mesh up of that name does so as well. Meshes 
       const cells = rows.map(({ name, state, workloads, since }) => [name, state, String(workloads), since]);
       context.print(table([["NAME", "STATE", "WORKLOADS", "SINCE"], ...cells]));
     }
+    if (output === "table" && !context.flags.changed("state-dir")) context.print(othersText(home));
     return 0;
   },
 };
+
+/** Whether those run is in files that only their users can read. */
+export function othersText(own: string, homes: readonly string[] = homesOfOthers()): string {
+  const lines = homes
+    .filter((home) => home !== own)
+    .flatMap((home) => {
+      const names = knownMeshes(home);
+      return names.length === 0 ? [] : [`of another user, in ${home}: ${names.join(", ")}\n`];
+    });
+  return lines.join("");
+}
+
+function homesOfOthers(): readonly string[] {
+  const ofRoot = stateHome({ isRoot: true, home: undefined, xdgStateHome: undefined, temporary: "" });
+  const users = knownMeshes(HOMES).map((user) => join(HOMES, user));
+  return [ofRoot, ...users.map((home) => stateHome({ isRoot: false, home, xdgStateHome: undefined, temporary: "" }))];
+}
+
+const HOMES = "/home";
 
 function toRow(name: string, path: string): Row {
   const state = stateOf(path);

@@ -19,11 +19,11 @@ describe("mistakes on the command line", () => {
       words: ["statuss"],
       says: 'Error: unknown command "statuss" for "pilot-agent mesh"\n\nDid you mean this?\n\tstatus\n\nRun \'pilot-agent mesh --help\' for usage.\n',
     },
-    { words: ["status", "--wath"], says: "Error: unknown flag: --wath\n" },
-    { words: ["kill"], says: "Error: accepts 1 arg(s), received 0\n" },
+    { words: ["status", "--wath"], says: "Error: there is no flag --wath; did you mean --watch?\n" },
+    { words: ["kill"], says: "Error: one part is expected, found 0: control-plane, WORKLOAD/app, WORKLOAD/agent\n" },
     {
       words: ["restart"],
-      says: "Error: requires at least 1 arg(s), only received 0: control-plane, WORKLOAD/app, WORKLOAD/agent\n",
+      says: "Error: which one? control-plane, WORKLOAD/app, WORKLOAD/agent\n",
     },
   ])("$words: said once, exit code 2", async ({ words, says }) => {
     expect(await run(...words)).toEqual({ code: 2, stdout: "", stderr: says, logged: [] });
@@ -82,7 +82,7 @@ describe("mesh validate", () => {
 
   test("another format is refused with those there are", async () => {
     const { code, stderr } = await run("validate", "-f", file("name: shop\n"), "-o", "xml");
-    expect({ code, stderr }).toEqual({ code: 1, stderr: 'Error: --output is "xml", allowed are text, json\n' });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: 'Error: --output is "xml", allowed are text, json\n' });
   });
 });
 

@@ -1,5 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
+import { UsageMistake } from "./usage-mistake.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -43,6 +44,16 @@ applications find the address of every service they call in their environment.`,
       load: async () => withPlainErrors((await import("./status.ts")).command),
     },
     {
+      name: "console",
+      short: "Prints the link to the console of a running mesh, or opens it",
+      load: async () => withPlainErrors((await import("./console.ts")).command),
+    },
+    {
+      name: "top",
+      short: "Shows requests, errors and latencies between workloads, live",
+      load: async () => withPlainErrors((await import("./top.ts")).command),
+    },
+    {
       name: "logs",
       short: "Shows the logs of applications, agents and Envoys",
       load: async () => withPlainErrors((await import("./logs.ts")).command),
@@ -51,6 +62,31 @@ applications find the address of every service they call in their environment.`,
       name: "apply",
       short: "Applies a changed mesh file or Istio objects to a running mesh",
       load: async () => withPlainErrors((await import("./apply.ts")).command),
+    },
+    {
+      name: "get",
+      short: "Lists the Istio objects of a running mesh",
+      load: async () => withPlainErrors((await import("./objects.ts")).getCommand),
+    },
+    {
+      name: "describe",
+      short: "Shows an Istio object, where it stands and what is wrong with it",
+      load: async () => withPlainErrors((await import("./objects.ts")).describeCommand),
+    },
+    {
+      name: "delete",
+      short: "Takes back Istio objects that were applied",
+      load: async () => withPlainErrors((await import("./objects.ts")).deleteCommand),
+    },
+    {
+      name: "proxy-status",
+      short: "Shows which proxies have accepted what they were sent",
+      load: async () => withPlainErrors((await import("./proxy-commands.ts")).proxyStatusCommand),
+    },
+    {
+      name: "proxy-config",
+      short: "Shows what the Envoy of a workload has been configured with",
+      load: async () => withPlainErrors((await import("./proxy-commands.ts")).proxyConfigCommand),
     },
     {
       name: "exec",
@@ -108,7 +144,7 @@ function withPlainErrors(command: Command): Command {
         return await run(context);
       } catch (thrown) {
         context.printError(`Error: ${errorMessage(thrown)}\n`);
-        return EXIT_FAILED;
+        return thrown instanceof UsageMistake ? EXIT_USAGE : EXIT_FAILED;
       }
     },
   };

@@ -1,5 +1,6 @@
 import { actOnPart, runningState } from "../../mesh/index.ts";
 import type { Command } from "../framework/command.ts";
+import { first, partsOf, workloadsOf } from "./complete.ts";
 import { TARGET_FLAGS, targetFolder } from "./target.ts";
 
 const WHAT = "control-plane, WORKLOAD/app, WORKLOAD/agent";
@@ -26,7 +27,8 @@ export const restartCommand: Command = {
   long: `Stops and starts ${WHAT} of a running mesh, one after the other; a workload's name alone means its application.`,
   example: `  pilot-agent mesh restart web/app api/app`,
   flags: TARGET_FLAGS,
-  checkArgs: (args) => (args.length > 0 ? undefined : `requires at least 1 arg(s), only received 0: ${WHAT}`),
+  completeArgs: partsOf,
+  checkArgs: (args) => (args.length > 0 ? undefined : `which one? ${WHAT}`),
   async run(context) {
     const state = runningState(targetFolder(context));
     for (const word of context.args) {
@@ -47,7 +49,11 @@ function partCommand(action: keyof typeof DONE, texts: Pick<Command, "short" | "
     use: `${action} part`,
     ...texts,
     flags: TARGET_FLAGS,
-    checkArgs: (args) => (args.length === 1 ? undefined : `accepts 1 arg(s), received ${args.length}`),
+    completeArgs: first((input) => [
+      ...partsOf(input),
+      ...(action === "kill" ? workloadsOf(input).map((name) => `${name}/envoy`) : []),
+    ]),
+    checkArgs: (args) => (args.length === 1 ? undefined : `one part is expected, found ${args.length}: ${WHAT}`),
     async run(context) {
       const [part = ""] = context.args;
       const pid = await actOnPart(runningState(targetFolder(context)), part, action);

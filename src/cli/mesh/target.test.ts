@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { identifyProcess } from "../../process/process-identity.ts";
 import { createFlagValues } from "../framework/flag-values.ts";
 import { parseFlags } from "../framework/parse-flags.ts";
+import { othersText } from "./ls.ts";
 import { stateFolderOf, TARGET_FLAGS, targetFolder } from "./target.ts";
 
 let home: string;
@@ -54,4 +55,12 @@ test("of several meshes one has to be named", () => {
   leave("one");
   leave("two");
   expect(() => targetFolder(context())).toThrow("several meshes run: one, two; choose one with --name");
+});
+
+test("mesh ls names the meshes of other users, whose state it cannot read", () => {
+  const mine = join(home, "mine");
+  const theirs = join(home, "theirs");
+  for (const path of [join(mine, "shop"), join(theirs, "bank"), join(theirs, "blog")])
+    mkdirSync(path, { recursive: true });
+  expect(othersText(mine, [mine, theirs, join(home, "nobody")])).toBe(`of another user, in ${theirs}: bank, blog\n`);
 });

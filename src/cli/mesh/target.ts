@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { errorMessage } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { readInputSync } from "../../files/read-file-sync.ts";
 import {
   isAlive,
@@ -10,13 +10,15 @@ import {
   MeshError,
   type MeshFile,
   parseMeshFile,
+  problemText,
   readState,
   type StateFolder,
   stateFolder,
   stateHome,
+  surroundings,
 } from "../../mesh/index.ts";
 import type { CommandContext } from "../framework/command.ts";
-import type { FlagSpec } from "../framework/flags.ts";
+import type { CompletionInput, FlagSpec } from "../framework/flags.ts";
 
 export const FILE_FLAG: FlagSpec = {
   name: "file",
@@ -32,6 +34,7 @@ export const TARGET_FLAGS: readonly FlagSpec[] = [
     name: "name",
     type: "string",
     default: "",
+    values: meshNamesIn,
     usage: "Name of the mesh; by default the one of ./mesh.yaml, or the only one that runs",
   },
   {
@@ -44,6 +47,10 @@ export const TARGET_FLAGS: readonly FlagSpec[] = [
   },
 ];
 
+function meshNamesIn(input: CompletionInput): readonly string[] {
+  return knownMeshes(homeOf(input));
+}
+
 export interface LoadedMeshFile {
   readonly file: MeshFile;
   readonly path: string;
@@ -51,24 +58,38 @@ export interface LoadedMeshFile {
 }
 
 /** Throws with every problem, one per line, each with its position. */
-export function loadMeshFile(path: string): LoadedMeshFile {
+export function loadMeshFile(path: string, env: CommandContext["env"]): LoadedMeshFile {
   let text: string;
   try {
     text = readInputSync(path);
   } catch (thrown) {
-    throw new MeshError(
-      "invalid-file",
-      `${errorMessage(thrown)}; pilot-agent mesh init writes an example, mesh up --demo needs none`,
-    );
+    const way = "pilot-agent mesh init writes an example, mesh up --demo needs none";
+    throw new MeshError("invalid-file", `${path} cannot be read: ${fileProblem(thrown)}; ${way}`);
   }
-  return { file: parseOrThrow(text, path), path: resolve(path), directory: dirname(resolve(path)) };
+  const directory = dirname(resolve(path));
+  return { file: parseOrThrow(text, path, surroundings(directory, env)), path: resolve(path), directory };
 }
 
-export function parseOrThrow(text: string, name: string): MeshFile {
-  const parsed = parseMeshFile(text);
+/** What the system says about a file, without its path and its codes. */
+export function fileProblem(thrown: unknown): string {
+  switch (errorCode(thrown)) {
+    case "ENOENT":
+      return "there is no such file or folder";
+    case "EISDIR":
+      return "it is a folder";
+    case "EACCES":
+      return "this user may not";
+    case "ENOTDIR":
+      return "a part of its path is no folder";
+    default:
+      return errorMessage(thrown);
+  }
+}
+
+export function parseOrThrow(text: string, name: string, around?: ReturnType<typeof surroundings>): MeshFile {
+  const parsed = parseMeshFile(text, around);
   if ("file" in parsed) return parsed.file;
-  const lines = parsed.problems.map((problem) => `${name}:${problem.line}:${problem.column}: ${problem.text}`);
-  throw new MeshError("invalid-file", lines.join("\n"));
+  throw new MeshError("invalid-file", parsed.problems.map((problem) => problemText(problem, name)).join("\n"));
 }
 
 /** A name is one folder below the state's home and nothing else: `..` would make, and clear, folders of others. */
@@ -78,14 +99,20 @@ export function stateFolderOf({ flags, env }: Pick<CommandContext, "flags" | "en
   return stateFolder(join(homeOf({ flags, env }), name));
 }
 
-/** The mesh that a command other than `up` is about. */
-export function targetFolder(context: Pick<CommandContext, "flags" | "env">): StateFolder {
+/** The mesh that a command other than `up` is about. One that has ended is looked for only where its logs are enough. */
+export function targetFolder(
+  context: Pick<CommandContext, "flags" | "env">,
+  { alsoEnded = false }: { readonly alsoEnded?: boolean } = {},
+): StateFolder {
   const named = context.flags.string("name");
   if (named !== "") return stateFolderOf(context, named);
   const home = homeOf(context);
   const states = new Map(knownMeshes(home).map((name) => [name, stateOf(join(home, name))]));
-  const left = [...states.keys()].filter((name) => states.get(name) !== undefined);
-  const local = existsSync("mesh.yaml") ? parseMeshFile(readInputSync("mesh.yaml")) : undefined;
+  const isThere = (name: string) => alsoEnded && existsSync(stateFolder(join(home, name)).logs);
+  const left = [...states.keys()].filter((name) => states.get(name) !== undefined || isThere(name));
+  const local = existsSync("mesh.yaml")
+    ? parseMeshFile(readInputSync("mesh.yaml"), surroundings(".", context.env))
+    : undefined;
   if (local !== undefined && "file" in local && left.includes(local.file.name))
     return stateFolder(join(home, local.file.name));
   const running = left.filter((name) => {
@@ -96,7 +123,10 @@ export function targetFolder(context: Pick<CommandContext, "flags" | "env">): St
   if (only === undefined)
     throw new MeshError("not-running", `no mesh runs (looked in ${home}); pilot-agent mesh up starts one`);
   if (others.length > 0)
-    throw new MeshError("not-running", `several meshes run: ${[only, ...others].join(", ")}; choose one with --name`);
+    throw new MeshError(
+      "not-running",
+      `several meshes ${running.length > 0 ? "run" : "are left"}: ${[only, ...others].join(", ")}; choose one with --name`,
+    );
   return stateFolder(join(home, only));
 }
 

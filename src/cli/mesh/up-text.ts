@@ -1,26 +1,43 @@
-import { entryAddresses, type MeshPlan, table } from "../../mesh/index.ts";
+import { entryAddresses, type Mesh, type MeshPlan, table } from "../../mesh/index.ts";
+
+/** A command of `mesh` as its user can type it. */
+export type MeshCall = (words: string) => string;
 
 /** What `mesh up` prints when everything runs: what there is, where to look. */
 export function runningText(
   plan: MeshPlan,
-  { state, folder, calledAs }: { readonly state: string; readonly folder: string; readonly calledAs: string },
+  given: {
+    readonly state: string;
+    readonly folder: string;
+    readonly call: MeshCall;
+    readonly hasConsole: boolean;
+    readonly mesh: Pick<Mesh, "doors" | "entries">;
+  },
 ): string {
+  const { state, folder, call, hasConsole, mesh } = given;
+  const { doors } = mesh;
+  const local = mesh.entries();
   const { controlPlane, workloads } = plan;
-  const what = plan.proxyless ? "an agent each and no Envoy" : "an agent and an Envoy each";
-  const rows = workloads.map(({ name, service, address, app, ports }) => {
-    const port = app === undefined ? "" : `:${plan.services.find((each) => each.name === service)?.port}`;
-    const admin =
-      plan.isolation === "none" && !plan.proxyless ? `Envoy's admin page http://127.0.0.1:${ports.admin}` : "";
-    return [`  ${name}`, app === undefined ? "only calls" : `${address}${port}`, admin];
+  const each = workloads.length === 1 ? "" : " each";
+  const what = plan.proxyless ? `an agent${each} and no Envoy` : `an agent and an Envoy${each}`;
+  const rows = workloads.map((workload) => {
+    const { name, address, listens } = workload;
+    const where = listens.map(({ port }, index) => (index === 0 ? `${address}:${port}` : String(port))).join(", ");
+    const admin = workload.kind === "proxyless" ? "no Envoy" : `${doors.admin(workload)}/`;
+    return [`  ${name}`, where || "only calls", ...(plan.proxyless ? [] : [admin])];
   });
-  const entries = Object.entries(entryAddresses(plan)).map(([name, url]) => `  ${name}: ${url}/\n`);
+  const heads = plan.proxyless ? ["  WORKLOAD", "LISTENS ON"] : ["  WORKLOAD", "ITS SIDECAR", "ENVOY'S ADMIN PAGES"];
+  const entries = Object.entries(entryAddresses(plan)).map(
+    ([name, url]) => `  ${name}: ${url}/${local[name] === undefined ? "" : ` or ${local[name]}/`}\n`,
+  );
   return `
-mesh ${plan.name} is ${state}: ${workloads.length} workloads with ${what}, control plane on ${controlPlane.host}:${controlPlane.ports.secure}
+mesh ${plan.name} is ${state}: ${workloads.length} ${workloads.length === 1 ? "workload" : "workloads"} with ${what}, control plane on ${controlPlane.host}:${controlPlane.ports.secure}
 
-${table([["  WORKLOAD", plan.proxyless ? "LISTENS ON" : "ITS SIDECAR", ""], ...rows])}${entries.length > 0 ? "\nFrom outside the mesh:\n" : ""}${entries.join("")}
+${table([heads, ...rows])}${entries.length > 0 ? "\nFrom outside the mesh:\n" : ""}${entries.join("")}
 Where to look:
-  ${calledAs} mesh status
-  ${calledAs} mesh logs -f
+${hasConsole ? `  ${call("console")}\n` : ""}  ${call("status")}
+  ${call("logs -f")}
+  ${doors.controlPlane()}/debug (the control plane's view)
   ${folder}
 `;
 }
@@ -28,31 +45,31 @@ Where to look:
 /** The three things to try with the demo shop. */
 export function triesText(
   plan: MeshPlan,
-  { tries, calledAs }: { readonly tries: string; readonly calledAs: string },
+  { tries, call }: { readonly tries: string; readonly call: MeshCall },
 ): string {
   const [url = ""] = Object.values(entryAddresses(plan));
-  const others = plan.proxyless ? proxylessTries(calledAs) : sidecarTries(tries, calledAs);
+  const others = plan.proxyless ? proxylessTries(call) : sidecarTries(tries, call);
   return `
-Three things to try (watch them with: ${calledAs} mesh logs -f load):
+Three things to try (watch them with: ${call("logs -f load/app")}):
   1. send a fifth of the requests to version 2 of the catalogue, and look at the page a few times
-       ${calledAs} mesh apply -f ${tries}/split-80-20.yaml
+       ${call(`apply -f ${tries}/split-80-20.yaml`)}
        curl -s ${url}/
 ${others}
 `;
 }
 
-function sidecarTries(tries: string, calledAs: string): string {
+function sidecarTries(tries: string, call: MeshCall): string {
   return `  2. let every second call to the stock service fail
-       ${calledAs} mesh apply -f ${tries}/fault.yaml
+       ${call(`apply -f ${tries}/fault.yaml`)}
   3. kill the Envoy of the front, and see it come back
-       ${calledAs} mesh kill front/envoy; ${calledAs} mesh status
+       ${call("kill front/envoy")}; ${call("status")}
 `;
 }
 
-function proxylessTries(calledAs: string): string {
+function proxylessTries(call: MeshCall): string {
   return `  2. stop the control plane: the page goes on, and mesh start control-plane brings it back
-       ${calledAs} mesh stop control-plane
+       ${call("stop control-plane")}
   3. kill the agent of the front, and see it come back
-       ${calledAs} mesh kill front/agent; ${calledAs} mesh status
+       ${call("kill front/agent")}; ${call("status")}
 `;
 }

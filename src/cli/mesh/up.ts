@@ -1,26 +1,51 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type LogTarget, openLogTarget } from "../../base/log/log-targets.ts";
 import { untilAborted } from "../../base/wait.ts";
-import { EnvoyBinaryError, findEnvoy } from "../../envoy/index.ts";
+import { CONSOLE_PORT, consolePageFolder } from "../../console/index.ts";
+import { EnvoyBinaryError } from "../../envoy/index.ts";
 import {
-  type Isolation,
+  isAlive,
+  knownMeshes,
   type Mesh,
+  type MeshFile,
+  previewPlan,
+  problemText,
   proxylessShopFile,
   type Say,
   SHOP_TRIES,
   type StartMeshOptions,
+  type StateFolder,
   shopFile,
   startMesh,
+  workloadNames,
 } from "../../mesh/index.ts";
+import { consoleAddress } from "../../settings/console.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
-import { FILE_FLAG, type LoadedMeshFile, loadMeshFile, parseOrThrow, stateFolderOf, TARGET_FLAGS } from "./target.ts";
-import { runningText, triesText } from "./up-text.ts";
+import { namesInFile } from "./complete.ts";
+import { ruleTexts } from "./rule-texts.ts";
+import {
+  FILE_FLAG,
+  homeOf,
+  type LoadedMeshFile,
+  loadMeshFile,
+  parseOrThrow,
+  stateFolderOf,
+  stateOf,
+  TARGET_FLAGS,
+} from "./target.ts";
+import { createReporter, DETACH_FLAGS, REPORT_FD, startDetached } from "./up-detached.ts";
+import { envoyBinary, launcherPath, programCall, sudoUser } from "./up-program.ts";
+import { machineOfOutside, upInUserNamespace, withoutMark } from "./up-rootless.ts";
+import { type MeshCall, runningText, triesText } from "./up-text.ts";
+import { createUpView, type UpView } from "./up-view.ts";
+import { readWatches, WATCH_FLAGS } from "./up-watch.ts";
+import { noArguments, oneOf, UsageMistake } from "./usage-mistake.ts";
 
 const ISOLATIONS = ["auto", "namespaces", "none"] as const;
 const READY_MS = 60_000;
+const DEFAULT_COLUMNS = 80;
 
 export const command: Command = {
   name: "up",
@@ -32,7 +57,13 @@ them running: a process that ends is started again. Ctrl-C (or pilot-agent mesh 
   pilot-agent mesh up --demo
 
   # The mesh of ./mesh.yaml
-  pilot-agent mesh up`,
+  pilot-agent mesh up
+
+  # In the background: returns when all of it is ready
+  pilot-agent mesh up -d
+
+  # Follow changes of mesh.yaml, and restart the application of front when a file of its directory changes
+  pilot-agent mesh up --watch --watch-app front`,
   flags: [
     FILE_FLAG,
     { name: "demo", type: "bool", default: false, usage: "Start the demo shop instead of a mesh file" },
@@ -40,98 +71,220 @@ them running: a process that ends is started again. Ctrl-C (or pilot-agent mesh 
       name: "isolation",
       type: "string",
       default: "auto",
-      usage: "How workloads are isolated: namespaces (needs root), none, or auto for the best that works",
+      values: ISOLATIONS,
+      usage:
+        "How workloads are isolated: namespaces (root, or a kernel that gives users namespaces), none, or auto for the best that works",
     },
+    { name: "quiet", short: "q", type: "bool", default: false, usage: "Do not show the output of the applications" },
+    {
+      name: "attach",
+      type: "stringArray",
+      default: [],
+      values: namesInFile,
+      usage: "Show the output of this workload, or of all of this service, alone; may be repeated",
+    },
+    ...DETACH_FLAGS,
+    ...WATCH_FLAGS,
     {
       name: "called-as",
       type: "string",
-      default: "pilot-agent",
+      default: "",
       hidden: true,
       usage: "How the printed commands call this program",
     },
+    {
+      name: "console",
+      type: "string",
+      default: String(CONSOLE_PORT),
+      usage:
+        "Where the console is served: a port of this machine (the next free one when the default is taken), HOST:PORT, or off",
+    },
     ...TARGET_FLAGS,
   ],
-  checkArgs: (args) => (args.length > 0 ? `accepts no arguments, received ${args.length}` : undefined),
+  checkArgs: noArguments,
   run,
 };
 
 async function run(context: CommandContext): Promise<number> {
-  const { flags, env, uptimeMs, isTerminal } = context;
+  const { flags, env, isTerminal } = context;
   // A closed terminal ends a mesh as Ctrl-C does: it would run unseen and leave its namespaces behind.
   const ending = new AbortController();
   const { signal } = ending;
-  context.onSignal(() => ending.abort());
-  const { print, printError } = meshOutput(() => ending.abort());
-  const say: Say = (level, text) => {
-    const line = `${level === "info" ? "" : `${level}: `}${text}\n`;
-    if (level === "info") print(line);
-    else printError(isTerminal ? `\u001b[${level === "warn" ? 33 : 31}m${line.trimEnd()}\u001b[0m\n` : line);
-  };
+  const end = () => ending.abort();
+  context.onSignal(end);
+  const view = createUpView({
+    ...meshOutput(end),
+    isTerminal,
+    hasColours: isTerminal && !env.NO_COLOR,
+    columns: process.stdout.columns || DEFAULT_COLUMNS,
+    now: Date.now,
+  });
+  if (!flags.bool("reports")) return runMesh({ context, view, signal, end });
+  const reporter = createReporter(view);
+  try {
+    return await runMesh({ context, view: reporter, signal, end, onStarted: reporter.started });
+  } catch (thrown) {
+    reporter.failed(thrown);
+    throw thrown;
+  }
+}
+
+interface UpRun {
+  readonly context: CommandContext;
+  readonly view: UpView;
+  readonly signal: AbortSignal;
+  /** As Ctrl-C does. */
+  end(): void;
+  /** Set in the background: called with what is not ready when the start is over. */
+  onStarted?(waiting: readonly string[]): void;
+}
+
+async function runMesh(run: UpRun): Promise<number> {
+  const { context, view, signal } = run;
+  const { flags, env } = context;
+  const { say } = view;
   const isDemo = flags.bool("demo");
   if (isDemo && flags.changed("file"))
-    throw new Error("--demo and --file exclude each other: the demo has its own mesh file");
-  const own = isDemo ? undefined : loadMeshFile(flags.string("file"));
+    throw new UsageMistake("--demo and --file exclude each other: the demo has its own mesh file");
+  const isolation = oneOf("isolation", flags.string("isolation"), ISOLATIONS);
+  const own = isDemo ? undefined : loadMeshFile(flags.string("file"), env);
   const envoy = await envoyBinary(context).catch((thrown: unknown) => withoutEnvoy(thrown, isDemo, say));
   const loaded = own ?? demo(envoy === undefined);
   const { file } = loaded;
   const folder = stateFolderOf(context, flags.string("name") || file.name);
+  const watches = readWatches(flags, loaded);
+  if (flags.bool("detach"))
+    return startDetached({ context, specs: command.flags, launcher: launcherPath(), folder, view, signal });
+  if (isolation === "namespaces" && process.getuid?.() !== 0 && envoy !== undefined) {
+    const passedOn = run.onStarted === undefined ? [] : [REPORT_FD];
+    return upInUserNamespace(context, { launcher: launcherPath(), envoy, stateDir: homeOf(context), passedOn });
+  }
+  const machine = machineOfOutside(env, run.end);
+  await reviewFile(loaded, isDemo ? "demo" : flags.string("file"), say);
   // Loaded here: the rules for Istio objects are most of the code, and `--help` needs none of it.
   const { validateConfig } = await import("./validator.ts");
+  const isShown = !flags.bool("quiet") && run.onStarted === undefined;
   const options: StartMeshOptions = {
     file: { ...file, name: flags.string("name") || file.name },
     fileName: isDemo ? "demo" : flags.string("file"),
     directory: loaded.directory,
     watchedFile: isDemo ? undefined : loaded.path,
+    ...watches,
     stateFolder: folder.path,
-    isolation: isolationOf(flags.string("isolation")),
+    isolation,
     isRoot: process.getuid?.() === 0,
+    machine,
     proxyless: envoy === undefined,
     program: { launcher: launcherPath(), node: process.execPath, envoy: envoy ?? "" },
-    env,
-    appUser: sudoUser(env),
+    env: withoutMark(env),
+    appUser: machine === undefined ? sudoUser(env) : undefined,
     validate: validateConfig,
+    ...consoleOptions(context, view.print),
     say,
+    ...(isShown ? { onOutput: attached(file, flags.stringArray("attach"), view.output) } : {}),
+    onProgress: view.progress,
     signal,
   };
-  await using mesh = await startMesh(options);
+  await using mesh = await startMesh(options).catch((thrown: unknown) => {
+    // What had been started is gone again; whoever pressed Ctrl-C knows why.
+    if (signal.aborted) return undefined;
+    view.settle();
+    throw thrown;
+  });
+  if (mesh === undefined) {
+    view.settle();
+    view.print(`mesh ${options.file.name} was ended before it was up\n`);
+    return 0;
+  }
   const tries = isDemo ? writeTries(folder.path) : undefined;
   const waiting = await mesh.untilReady(READY_MS);
-  if (!signal.aborted)
-    printSummary({
-      mesh,
-      waiting,
-      tries,
-      say,
-      print,
-      folder: folder.path,
-      calledAs: flags.string("called-as"),
-      uptimeMs,
-    });
+  view.settle();
+  if (!signal.aborted) printSummary(run, { mesh, waiting, tries, folder });
+  run.onStarted?.(waiting);
   await untilAborted(signal);
-  print("\nending everything ...\n");
+  view.print("\nending everything ...\n");
   await mesh.stop();
-  print(`mesh ${mesh.plan.name} is down; its logs are in ${folder.logs}\n`);
+  view.print(`mesh ${mesh.plan.name} is down; its logs are in ${folder.logs}\n`);
   return 0;
+}
+
+/** The default moves to the next free port; a port that somebody has chosen is the only one. */
+function consoleOptions({ flags }: CommandContext, print: (text: string) => void): Pick<StartMeshOptions, "console"> {
+  const text = flags.string("console");
+  if (text === "off") return {};
+  return {
+    console: {
+      listen: consoleAddress(text),
+      takesNextPort: !flags.changed("console"),
+      pageFolder: consolePageFolder(import.meta.url),
+      onLink: (link) => print(`Console: ${link}\n\n`),
+    },
+  };
 }
 
 interface Summary {
   readonly mesh: Mesh;
   readonly waiting: readonly string[];
   readonly tries: string | undefined;
-  readonly say: Say;
-  readonly folder: string;
-  readonly calledAs: string;
-  print(text: string): void;
-  uptimeMs(): number;
+  readonly folder: StateFolder;
 }
 
-function printSummary({ mesh, waiting, tries, say, print, folder, calledAs, uptimeMs }: Summary): void {
-  for (const reason of waiting) say("warn", `not ready: ${reason}`);
+function printSummary({ context, view, onStarted }: UpRun, { mesh, waiting, tries, folder }: Summary): void {
+  for (const reason of waiting) view.say("warn", `not ready: ${reason}`);
   const state =
-    waiting.length === 0 ? `ready after ${(uptimeMs() / 1000).toFixed(1)} s` : "up, but not all of it is ready";
-  print(runningText(mesh.plan, { state, folder, calledAs }));
-  if (tries !== undefined) print(triesText(mesh.plan, { tries, calledAs }));
-  print("Ctrl-C ends everything.\n");
+    waiting.length === 0 ? `ready after ${(context.uptimeMs() / 1000).toFixed(1)} s` : "up, but not all of it is ready";
+  const { plan } = mesh;
+  const call = callOf(context, plan.name);
+  const hasConsole = context.flags.string("console") !== "off";
+  view.print(runningText(plan, { state, folder: folder.path, call, hasConsole, mesh }));
+  if (tries !== undefined) view.print(triesText(plan, { tries, call }));
+  const end =
+    onStarted === undefined ? "Ctrl-C ends everything." : `It runs in the background: ${call("down")} ends it.`;
+  view.print(`${end}\n`);
+}
+
+/** Rules that name what is not there do not stop the start; a line now saves the search for the cause later. */
+async function reviewFile({ file, directory }: LoadedMeshFile, fileName: string, say: Say): Promise<void> {
+  for (const notice of file.notices) say("warn", problemText(notice, fileName));
+  const { texts } = ruleTexts(file, { fileName, directory });
+  // The demo's own rules are right.
+  if (texts.length === 0 || fileName === "demo") return;
+  const { reviewRules } = await import("./review.ts");
+  const { errors, warnings } = await reviewRules(previewPlan(file), texts);
+  for (const line of [...errors, ...warnings]) say("warn", line);
+}
+
+/** Of the named workloads and services, or of all. */
+function attached(file: MeshFile, names: readonly string[], show: UpView["output"]): UpView["output"] {
+  const known = workloadNames(file);
+  const unknown = names.find((name) => !known.some((each) => each.name === name || each.service === name));
+  if (unknown !== undefined) {
+    throw new UsageMistake(
+      `--attach is ${JSON.stringify(unknown)}; there are ${known.map(({ name }) => name).join(", ")}`,
+    );
+  }
+  if (names.length === 0) return show;
+  const wanted = new Set(
+    known.filter(({ name, service }) => names.includes(name) || names.includes(service)).map(({ name }) => name),
+  );
+  return (workload, text) => {
+    if (wanted.has(workload)) show(workload, text);
+  };
+}
+
+/** Printed commands work where they are printed, also when a second mesh is there: called as this one was, and about this mesh. */
+function callOf(context: CommandContext, name: string): MeshCall {
+  const { flags, env } = context;
+  const program = flags.string("called-as") || programCall({ env, launcher: launcherPath(), cwd: process.cwd() });
+  const home = homeOf(context);
+  const isAlone = knownMeshes(home).every((each) => each === name || !isRunning(stateOf(join(home, each))));
+  const stateDir = flags.changed("state-dir") ? ["--state-dir", home] : [];
+  return (words) =>
+    [program, "mesh", words, ...(isAlone && !flags.changed("name") ? [] : ["--name", name]), ...stateDir].join(" ");
+}
+
+function isRunning(state: ReturnType<typeof stateOf>): boolean {
+  return state !== undefined && state !== "unreadable" && isAlive(state.parent);
 }
 
 function demo(isProxyless: boolean): LoadedMeshFile {
@@ -151,48 +304,6 @@ function writeTries(folder: string): string {
   mkdirSync(path, { recursive: true });
   for (const [name, text] of Object.entries(SHOP_TRIES)) writeFileSync(join(path, name), text);
   return path;
-}
-
-function isolationOf(text: string): "auto" | Isolation {
-  const found = ISOLATIONS.find((each) => each === text);
-  if (found === undefined)
-    throw new Error(`--isolation is ${JSON.stringify(text)}, allowed are ${ISOLATIONS.join(", ")}`);
-  return found;
-}
-
-/** The bundle lies in `dist`, this code in it or in a folder of it, and the launcher beside it in `bin`. */
-function launcherPath(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  const candidates = [dirname(here), dirname(dirname(here))].map((folder) => join(folder, "bin/pilot-agent"));
-  const found = candidates.find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`the launcher is none of ${candidates.join(", ")}; run npm run build`);
-  return found;
-}
-
-async function envoyBinary({ env, isTerminal, printError }: CommandContext): Promise<string> {
-  let shown = 0;
-  const progress = (text: string) => {
-    if (isTerminal) printError(`\r${text.padEnd(shown)}`);
-    else if (shown === 0) printError(`${text}\n`);
-    shown = text.length;
-  };
-  const found = await findEnvoy({
-    explicit: undefined,
-    env,
-    isRoot: process.getuid?.() === 0,
-    platform: `${process.platform}-${process.arch}`,
-    install: true,
-    progress,
-  });
-  if (shown > 0 && isTerminal) printError("\n");
-  return found;
-}
-
-/** Behind sudo the applications stay with the user who called it. */
-function sudoUser({ SUDO_UID, SUDO_GID }: CommandContext["env"]): StartMeshOptions["appUser"] {
-  const isUser = [SUDO_UID, SUDO_GID].every((id) => /^\d+$/.test(id ?? ""));
-  if (!isUser || SUDO_UID === "0" || process.getuid?.() !== 0) return undefined;
-  return { uid: Number(SUDO_UID), gid: Number(SUDO_GID), hasGroups: true };
 }
 
 /**

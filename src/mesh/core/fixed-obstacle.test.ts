@@ -2,7 +2,16 @@ import { expect, test } from "vitest";
 import { fixedObstacle } from "./fixed-obstacle.ts";
 import { planMesh } from "./plan-mesh.ts";
 
-const file = { name: "shop", namespace: "a", mtls: "strict", services: [], config: [], configDir: undefined } as const;
+const file = {
+  name: "shop",
+  namespace: "a",
+  mtls: "strict",
+  egress: "allowed",
+  services: [],
+  config: [],
+  configDir: undefined,
+  notices: [],
+} as const;
 const plan = planMesh(file, { isolation: "namespaces", slot: 1, ports: [] });
 const fileName = "mesh.yaml";
 
@@ -14,8 +23,14 @@ test.each([
 });
 
 test("another namespace is refused with the commands that lead there", () => {
-  expect(fixedObstacle(plan, { namespace: "b" }, { fileName })).toBe(
+  expect(fixedObstacle(plan, { ...file, namespace: "b" }, { fileName })).toBe(
     "mesh.yaml: namespace is b, the mesh runs in a; do pilot-agent mesh down --name shop, then pilot-agent mesh up -f mesh.yaml",
+  );
+});
+
+test("another egress is refused with the commands that lead there", () => {
+  expect(fixedObstacle(plan, { ...file, egress: "none" }, { fileName })).toBe(
+    "mesh.yaml: egress is none, the mesh runs with allowed; do pilot-agent mesh down --name shop, then pilot-agent mesh up -f mesh.yaml",
   );
 });
 

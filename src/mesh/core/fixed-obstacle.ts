@@ -12,8 +12,8 @@ export interface AskedFor {
  * namespace and the isolation: nothing would be left of the mesh that runs, so it is restarted.
  */
 export function fixedObstacle(
-  { name, namespace, isolation, proxyless }: MeshPlan,
-  file: Pick<MeshFile, "namespace">,
+  { name, namespace, isolation, proxyless, egress }: MeshPlan,
+  file: Pick<MeshFile, "namespace" | "egress">,
   asked: AskedFor,
 ): string | undefined {
   const { fileName } = asked;
@@ -25,6 +25,9 @@ export function fixedObstacle(
   }
   if (asked.isolation !== undefined && asked.isolation !== isolation) {
     return `isolation ${asked.isolation} is asked for, the mesh runs with ${isolation}; ${restart(` --isolation ${asked.isolation}`)}`;
+  }
+  if (file.egress !== egress) {
+    return `${fileName}: egress is ${file.egress}, the mesh runs with ${egress}; ${restart()}`;
   }
   if (file.namespace === namespace) return undefined;
   return `${fileName}: namespace is ${file.namespace}, the mesh runs in ${namespace}; ${restart()}`;

@@ -18,21 +18,24 @@ export function formatStatus(status: MeshStatus): string {
     ],
   ];
   const head = `mesh ${status.name}, isolation ${status.isolation}, up since ${status.startedAt}, process ${status.pid}\n\n`;
-  const entries = Object.entries(status.entries).map(([name, url]) => `${name}: ${url}\n`);
+  const entries = Object.entries(status.entries).map(([name, url]) => {
+    const local = status.localEntries[name];
+    return `${name}: ${local === undefined ? url : `${local} (${url})`}\n`;
+  });
   const problems = status.problems.map((problem) => `problem: ${problem}\n`);
   return [head, table(rows), ...(entries.length + problems.length > 0 ? ["\n"] : []), ...entries, ...problems].join("");
 }
 
 function workloadRow(workload: WorkloadStatus): readonly string[] {
-  const { name, ready, address, app, agent, envoyPid, reason = "" } = workload;
+  const { name, kind, ready, address, app, agent, envoyPid, envoyRestarts, reason = "" } = workload;
   return [
     name,
     ready ? "yes" : "no",
     address,
-    partText(app),
+    kind === "gateway" ? "-" : partText(app),
     partText(agent),
     envoyPid === undefined ? "-" : String(envoyPid),
-    String(app.restarts + agent.restarts),
+    String(app.restarts + agent.restarts + envoyRestarts),
     // The name stands at the start of the row already.
     reason.startsWith(`${name}/`) ? reason.slice(name.length + 1) : reason,
   ];

@@ -1,5 +1,5 @@
-import type { MeshFile } from "./mesh-file.ts";
-import type { Call, MeshPlan, PlannedService, Workload } from "./mesh-plan.ts";
+import type { MeshFile, PortSpec } from "./mesh-file.ts";
+import { type Call, isProxyless, type MeshPlan, type PlannedService, type Workload } from "./mesh-plan.ts";
 
 /** Tells the workloads of one service apart; a Sidecar object is for exactly one of them. */
 export const WORKLOAD_LABEL = "pilot-agent.io/workload";
@@ -26,20 +26,23 @@ export function buildIstioObjects(
     spec,
   });
   const mode = mtls.toUpperCase();
-  const entries = plan.services.filter(({ entry }) => entry);
+  const services = plan.services.filter(({ isGateway }) => !isGateway);
+  const entries = services.filter(({ entry }) => entry);
   return [
-    ...plan.services.map((service) =>
+    ...services.map((service) =>
       object(
         "ServiceEntry",
         service.name,
         serviceEntry(plan, service, ({ name }) => !aside.has(name)),
       ),
     ),
-    ...plan.services
+    ...services
       .filter(({ name }) => plan.workloads.some((workload) => workload.service === name && aside.has(workload.name)))
       .map((service) => object("ServiceEntry", `${service.name}-aside`, asideEntry(plan, service, aside))),
-    ...(plan.isolation === "none" && !plan.proxyless
-      ? plan.workloads.map((workload) => object("Sidecar", workload.name, sidecar(plan, workload)))
+    ...(plan.isolation === "none"
+      ? plan.workloads
+          .filter((workload) => workload.kind === "sidecar" && !isProxyless(plan, workload))
+          .map((workload) => object("Sidecar", workload.name, sidecar(plan, workload)))
       : []),
     object("PeerAuthentication", "default", { mtls: { mode } }, "security"),
     ...entries.map(({ name }) =>
@@ -55,67 +58,71 @@ export function buildIstioObjects(
 
 /** A sidecar serves the ports of services that it is an endpoint of: one that stands aside is the endpoint of a service that is not visible. */
 function asideEntry(plan: MeshPlan, service: PlannedService, aside: ReadonlySet<string>): object {
-  const hidden = { ...service, hostname: `aside.${service.hostname}`, virtualAddress: undefined };
+  const hidden = { ...service, hostname: `aside.${service.hostname}`, virtualAddress: undefined, endpoints: [] };
   return { ...serviceEntry(plan, hidden, ({ name }) => aside.has(name)), exportTo: ["~"] };
 }
 
 function serviceEntry(plan: MeshPlan, service: PlannedService, isChosen: (workload: Workload) => boolean): object {
-  const { hostname, virtualAddress, endpoint } = service;
-  const own = plan.workloads.filter((workload) => workload.service === service.name && isChosen(workload));
-  const isName = endpoint !== undefined && !/^[\d.]+$|:/.test(endpoint.host);
+  const { hostname, virtualAddress, ports, endpoints } = service;
+  const all = plan.workloads.filter((workload) => workload.service === service.name);
+  const hasName = endpoints.some(({ host }) => !/^[\d.]+$|:/.test(host));
   return {
     hosts: [hostname],
     ...(virtualAddress === undefined ? {} : { addresses: [virtualAddress] }),
-    location: endpoint === undefined ? "MESH_INTERNAL" : "MESH_EXTERNAL",
-    resolution: isName ? "DNS" : "STATIC",
-    ports: [portOf(service)],
-    endpoints:
-      endpoint === undefined
-        ? own.map(({ address, serviceAccount, ...workload }) => ({
-            address,
-            serviceAccount,
-            labels: workloadLabels(workload),
-          }))
-        : [{ address: endpoint.host, ports: { [portOf(service).name]: endpoint.port } }],
+    location: all.length > 0 || endpoints.length === 0 ? "MESH_INTERNAL" : "MESH_EXTERNAL",
+    resolution: hasName ? "DNS" : "STATIC",
+    ports: ports.map(portOf),
+    endpoints: [
+      ...all.filter(isChosen).map(({ address, serviceAccount, ...workload }) => ({
+        address,
+        serviceAccount,
+        labels: workloadLabels(workload),
+      })),
+      // Without an account: nobody there speaks mutual TLS.
+      ...endpoints.map(({ host, ports: there, labels }) => ({
+        address: host,
+        ports: there,
+        ...(Object.keys(labels).length === 0 ? {} : { labels }),
+      })),
+    ],
   };
 }
 
 /** Labels of the endpoint and of the node, which must agree. */
 export function workloadLabels(workload: Pick<Workload, "name" | "labels">): Readonly<Record<string, string>> {
-  return { ...workload.labels, [WORKLOAD_LABEL]: workload.name };
+  // The second is how metrics call it.
+  return { ...workload.labels, [WORKLOAD_LABEL]: workload.name, "service.istio.io/workload-name": workload.name };
 }
 
-function portOf({ port, protocol }: Pick<PlannedService, "port" | "protocol">) {
-  return { number: port, name: protocol, protocol: protocol.toUpperCase() };
+function portOf({ name, port, protocol }: PortSpec) {
+  return { number: port, name, protocol: protocol.toUpperCase() };
 }
 
 /** Without capture: the sidecar binds an address of its own for its application and one for every service that is called. */
 function sidecar(plan: MeshPlan, workload: Workload): object {
-  const service = plan.services.find(({ name }) => name === workload.service);
-  const egress = workload.calls.map((call) => egressListener(plan, call));
+  const { app } = workload;
+  const egress = workload.calls.flatMap((call) => egressListeners(plan, call));
   return {
     workloadSelector: { labels: { [WORKLOAD_LABEL]: workload.name } },
-    ...(workload.app === undefined || service === undefined
+    ...(app === undefined
       ? {}
       : {
-          ingress: [
-            {
-              port: portOf(service),
-              bind: workload.address,
-              captureMode: "NONE",
-              defaultEndpoint: `${workload.app.host}:${workload.app.port}`,
-            },
-          ],
+          ingress: workload.listens.map((listens) => ({
+            port: portOf(listens),
+            bind: workload.address,
+            captureMode: "NONE",
+            defaultEndpoint: `${app.host}:${listens.appPort}`,
+          })),
         }),
     egress: egress.length > 0 ? egress : [{ hosts: ["~/*"] }],
   };
 }
 
-function egressListener(plan: MeshPlan, call: Call): object {
-  return {
-    port: portOf(call),
+function egressListeners(plan: MeshPlan, call: Call): readonly object[] {
+  return call.ports.map((port) => ({
+    port: portOf(port),
     bind: call.host,
     captureMode: "NONE",
     hosts: [`./${call.service}.${plan.namespace}.svc.cluster.local`],
-  };
+  }));
 }

@@ -26,3 +26,16 @@ export function lastLines(text: string, count: number): string {
   const isEnded = lines.at(-1) === "";
   return lines.slice(Math.max(0, lines.length - count - (isEnded ? 1 : 0))).join("\n");
 }
+
+const FAILURE = /\b(error|fatal|panic|exception|critical|cannot|failed|refused|denied|not found)\b|Error:/i;
+/** Where in a source something was thrown, and what runtimes add behind their report. */
+const FRAME = /^\s+at |^Node\.js v|^\s*\^+\s*$|^\s*[{}]\s*$/;
+const MAX_TELLING = 200;
+
+/** Of the last lines of a process the one that says most about its end; undefined when there is none. */
+export function tellingLine(lines: readonly string[]): string | undefined {
+  const said = lines.filter((line) => !FRAME.test(line));
+  const line = said.findLast((each) => FAILURE.test(each)) ?? said.at(-1);
+  const text = line?.trim();
+  return text !== undefined && text.length > MAX_TELLING ? `${text.slice(0, MAX_TELLING)}...` : text;
+}

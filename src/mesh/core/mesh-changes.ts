@@ -86,15 +86,22 @@ export function formatChanges({ added, removed, changed, unchanged, services }: 
 }
 
 /** Members whose change an application or its agent only sees when it starts. */
-const MEMBERS = ["service", "version", "command", "directory", "env", "labels", "serviceAccount"] as const;
+const MEMBERS = ["service", "version", "kind", "command", "directory", "env", "labels", "serviceAccount"] as const;
 
 function differences(before: Workload, after: Workload): readonly string[] {
   const members = MEMBERS.filter((member) => !isDeepStrictEqual(before[member], after[member]));
   return [
     ...members,
-    ...(isDeepStrictEqual(before.app, after.app) ? [] : ["port"]),
+    ...(isDeepStrictEqual(ownPorts(before), ownPorts(after)) ? [] : ["port"]),
+    ...(isDeepStrictEqual(before.healthCheck, after.healthCheck) ? [] : ["healthcheck"]),
     ...(callsDiffer(before, after) ? ["calls"] : []),
   ];
+}
+
+/** What the application sees of its ports: their names where there are several. */
+function ownPorts({ app, listens }: Workload): unknown {
+  const ports = listens.map(({ name, appPort }) => ({ name: listens.length > 1 ? name : "", appPort }));
+  return app === undefined ? [] : [app, ports];
 }
 
 /**
@@ -117,7 +124,7 @@ function serviceChanges(before: readonly PlannedService[], after: readonly Plann
   return [
     ...after.flatMap((service) => {
       const known = old.get(service.name);
-      if (known === undefined) return [`${service.name} is new, on port ${service.port}`];
+      if (known === undefined) return [`${service.name} is new, on port ${describe(service).port}`];
       const now = describe(service);
       const texts = Object.entries(describe(known)).filter(([key, was]) => now[key] !== was);
       return texts.map(([key, was]) => `${service.name}: ${key} ${was} becomes ${now[key]}`);
@@ -127,12 +134,20 @@ function serviceChanges(before: readonly PlannedService[], after: readonly Plann
 }
 
 /** In the file's words. */
-function describe({ port, protocol, entry, endpoint, relayTo }: PlannedService): Readonly<Record<string, string>> {
-  const address = relayTo ?? endpoint;
+function describe({ ports, entry, endpoints }: PlannedService): Readonly<Record<string, string>> {
+  const [first] = ports;
+  const isAlone = ports.length === 1;
   return {
-    port: String(port),
-    protocol,
+    port: isAlone ? String(first?.port) : ports.map(({ name, port }) => `${name} ${port}`).join(", "),
+    protocol: isAlone ? (first?.protocol ?? "") : ports.map(({ name, protocol }) => `${name} ${protocol}`).join(", "),
     entry: String(entry),
-    address: address === undefined ? "none" : `${address.host}:${address.port}`,
+    address: endpoints.map(endpointText).join(", ") || "none",
   };
+}
+
+function endpointText({ host, ports, labels, relays }: PlannedService["endpoints"][number]): string {
+  const there = relays.length > 0 ? relays.map(({ to }) => to) : Object.values(ports).map((port) => ({ host, port }));
+  const texts = there.map((each) => `${each.host}:${each.port}`);
+  const words = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [...texts, ...words].join(" ");
 }

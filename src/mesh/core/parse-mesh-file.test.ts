@@ -19,17 +19,20 @@ test("a service with a command is one workload with the service's name as its ac
   expect(fileOf("services:\n  web:\n    port: 80\n    command: [serve, 80]\n")).toEqual({
     name: "mesh",
     namespace: "default",
+    egress: "allowed",
     mtls: "strict",
     config: [],
     configDir: undefined,
+    notices: [],
     services: [
       {
         name: "web",
-        port: 80,
-        protocol: "http",
+        kind: "sidecar",
+        ports: [{ name: "http", port: 80, protocol: "http" }],
         entry: false,
-        address: undefined,
+        endpoints: [],
         calls: undefined,
+        dependsOn: [],
         versions: [
           {
             version: undefined,
@@ -40,6 +43,7 @@ test("a service with a command is one workload with the service's name as its ac
             labels: {},
             serviceAccount: "web",
             replicas: 1,
+            healthCheck: undefined,
           },
         ],
       },
@@ -75,7 +79,7 @@ test.each(["a/b:80", "*:80", "'a b:80'", "'-x:80'", "user@host:80", "'http://x:8
 
 test("an address is split into host and port, brackets removed", () => {
   const { services } = fileOf("services: {db: {port: 5432, protocol: tcp, address: '[fd00::1]:5433'}}");
-  expect(services[0]).toMatchObject({ address: { host: "fd00::1", port: 5433 }, versions: [] });
+  expect(services[0]).toMatchObject({ endpoints: [{ host: "fd00::1", port: 5433 }], versions: [] });
 });
 
 test("the position of an inline object in the file is preserved", () => {
@@ -98,7 +102,9 @@ test.each([
     title: "an unknown member",
     text: "services:\n  web:\n    comand: x\n",
     says: [
-      expect.stringMatching(/^3:5: services\.web\.comand: "comand" is not known here, allowed are port, protocol/),
+      expect.stringMatching(
+        /^3:5: services\.web\.comand: "comand" is not known here, allowed are kind, port, protocol/,
+      ),
     ],
   },
   {
@@ -124,7 +130,7 @@ test.each([
   {
     title: "nothing to run",
     text: "services:\n  web: {port: 80}\n",
-    says: ["2:3: services.web: command, versions or address is missing"],
+    says: ["2:3: services.web: command, versions, address or endpoints is missing"],
   },
   {
     title: "a version without command",
@@ -242,7 +248,7 @@ test.each([
   },
   {
     text: "services: {a: {command: x, proxyless: true}}\n",
-    says: "1:28: services.a.proxyless: is not known here: a mesh is without",
+    says: "1:28: services.a.proxyless: is not known here: a service of gRPC programs",
   },
 ])("what is decided elsewhere is reported where: $says", ({ text, says }) => {
   const parsed = parseMeshFile(text);

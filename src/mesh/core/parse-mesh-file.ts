@@ -1,43 +1,107 @@
+import { posix } from "node:path";
 import { locateYaml } from "../../files/yaml/locate-yaml.ts";
-import { type HostPort, splitHostPort } from "../../net/host-port.ts";
 import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
-import type { CommandLine, InlineObject, MeshFile, Position, ServiceSpec, VersionSpec } from "./mesh-file.ts";
+import { serviceProblems, twinProblems } from "./check-services.ts";
+import { type ImportedServices, importCompose } from "./import-compose.ts";
+import type { InlineObject, MeshFile, Position } from "./mesh-file.ts";
 import { MESH_SCHEMA } from "./mesh-schema.ts";
-import { workloadNames } from "./plan-mesh.ts";
+import { parseEnvFile } from "./parse-env-file.ts";
+import type { Locate, RawFile, RawService, RawWorkload } from "./raw-mesh-file.ts";
+import { type EnvFiles, toService } from "./read-services.ts";
+import { resolveValues } from "./resolve-values.ts";
 
 export interface FileProblem extends Position {
   readonly text: string;
 }
 
+/** What a mesh file refers to beside its own text. */
+export interface FileSurroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** A path as the file has it, relative to the file. Throws with a reason for the user. */
+  readText(path: string): string;
+}
+
+const TEXT_ALONE: FileSurroundings = {
+  env: {},
+  readText: () => {
+    throw new Error("other files are not read here");
+  },
+};
+
 export type ParsedMeshFile = { readonly file: MeshFile } | { readonly problems: readonly FileProblem[] };
 
-/** The text of a mesh.yaml. All problems at once, each with its position. */
-export function parseMeshFile(text: string): ParsedMeshFile {
+/** The text of a mesh.yaml with what it refers to. All problems at once, each with its position. */
+export function parseMeshFile(text: string, around: FileSurroundings = TEXT_ALONE): ParsedMeshFile {
   const yaml = locateYaml(text);
   if ("problem" in yaml) return { problems: [{ ...yaml.position, text: `YAML: ${yaml.problem}` }] };
   if (yaml.data === null || yaml.data === undefined) {
     return { problems: [{ line: 1, column: 1, text: "the file is empty; services is missing" }] };
   }
-  const located = ({ path, text: what }: SchemaProblem): FileProblem => ({
-    ...yaml.locate(path),
-    text: path.length === 0 ? what : `${pathText(path)}: ${what}`,
-  });
-  const broken = checkSchema(MESH_SCHEMA, yaml.data);
-  if (broken.length > 0) return { problems: broken.map(withWay).map(located) };
+  const located =
+    (locate: Locate) =>
+    (problem: SchemaProblem): FileProblem => ({
+      ...locate(problem.path),
+      text: problem.path.length === 0 ? problem.text : `${pathText(problem.path)}: ${problem.text}`,
+    });
+  const resolved = resolveValues(yaml.data, MESH_SCHEMA, (name) => around.env[name]);
+  const broken = [
+    ...withoutServices(yaml.data),
+    ...resolved.problems,
+    ...checkSchema(MESH_SCHEMA, resolved.value).map(withWay),
+  ];
+  if (broken.length > 0) return { problems: broken.map(located(yaml.locate)) };
   // The schema has been checked, so this is the decoding edge.
-  const raw = yaml.data as RawFile;
-  const problems = Object.entries(raw.services).flatMap(([name, service]) => serviceProblems(name, service, raw));
-  if (problems.length > 0) return { problems: problems.map(located) };
-  const file = toMeshFile(raw, yaml.locate);
+  const own = resolved.value as Omit<RawFile, "services"> & Partial<RawFile>;
+  const imported = readImport(own, yaml.locate, around);
+  if (imported.problems.length > 0) return { problems: imported.problems };
+  const raw: RawFile = { ...own, services: mergeServices(imported.services, own.services ?? {}) };
+  const locate = locateBoth(own, yaml.locate, imported);
+  if (Object.keys(raw.services).length === 0) return { problems: [noServices(own, yaml.locate)] };
+  const merged = own.import === undefined ? [] : checkSchema(MESH_SCHEMA, { services: raw.services });
+  if (merged.length > 0) return { problems: merged.map(located(locate)) };
+  const files = readEnvFiles(raw, locate, around);
+  const problems = [
+    ...Object.entries(raw.services)
+      .flatMap(([name, service]) => serviceProblems(name, service, raw))
+      .map(located(locate)),
+    ...files.problems,
+  ];
+  if (problems.length > 0) return { problems };
+  const file = toMeshFile(raw, locate, files.of, imported.notices);
   const twins = twinProblems(file);
-  return twins.length > 0 ? { problems: twins.map(located) } : { file };
+  return twins.length > 0 ? { problems: twins.map(located(locate)) } : { file };
 }
+
+function noServices(own: Partial<RawFile>, locate: Locate): FileProblem {
+  if (own.import !== undefined)
+    return { ...locate(["import"]), text: `import: ${own.import} has no service that can run here` };
+  return { ...locate(["services"]), text: "services: is empty" };
+}
+
+/** One of two members has to be there, which the schema cannot say. */
+function withoutServices(data: unknown): readonly SchemaProblem[] {
+  const isOther = typeof data !== "object" || data === null || Array.isArray(data);
+  return isOther || "services" in data || "import" in data ? [] : [{ path: [], text: "services is missing" }];
+}
+
+/** `mesh.yaml:3:5: services.web: ...`, or the imported file's name where that is meant. */
+export function problemText({ file, line, column, text }: FileProblem, fileName: string): string {
+  return `${file ?? fileName}:${line}:${column}: ${text}`;
+}
+
+const OF_COMPOSE = "it is a member of compose files; a mesh file takes one over with import: docker-compose.yaml";
 
 /** What people look for in the file, and where it is decided instead. */
 const DECIDED_ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["isolation", "it holds for the whole mesh, from its start: mesh up --isolation namespaces, or none"],
-  ["proxyless", "a mesh is without Envoy as a whole, where mesh up --demo cannot have one"],
+  ["proxyless", "a service of gRPC programs that speak xDS themselves has kind: proxyless"],
+  ["gateway", "a service that Gateway objects select has kind: gateway"],
   ["namespace", "all services are in the one that the file names at its top"],
+  ["image", OF_COMPOSE],
+  ["build", OF_COMPOSE],
+  ["environment", OF_COMPOSE],
+  ["volumes", OF_COMPOSE],
+  ["networks", OF_COMPOSE],
 ]);
 
 function withWay(problem: SchemaProblem): SchemaProblem {
@@ -45,149 +109,101 @@ function withWay(problem: SchemaProblem): SchemaProblem {
   return way === undefined ? problem : { ...problem, text: `is not known here: ${way}` };
 }
 
-interface RawWorkload {
-  readonly command?: string | readonly (string | number)[];
-  readonly directory?: string;
-  readonly env?: Readonly<Record<string, unknown>>;
-  readonly labels?: Readonly<Record<string, unknown>>;
-  readonly serviceAccount?: string;
-  readonly replicas?: number;
-}
+const NOTHING: ImportedServices = { services: {}, problems: [], notices: [], locate: () => undefined };
 
-interface RawService extends RawWorkload {
-  readonly port?: number;
-  readonly protocol?: ServiceSpec["protocol"];
-  readonly entry?: boolean;
-  readonly address?: string;
-  readonly calls?: readonly string[];
-  readonly versions?: Readonly<Record<string, RawWorkload>>;
-}
-
-interface RawFile {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly mtls?: MeshFile["mtls"];
-  readonly services: Readonly<Record<string, RawService>>;
-  readonly config?: readonly unknown[];
-  readonly configDir?: string;
-}
-
-/** What a schema cannot say: members that exclude or need each other, and names that must exist. */
-function serviceProblems(name: string, service: RawService, file: RawFile): readonly SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
-  const at: Path = ["services", name];
-  const add = (path: Path, text: string) => problems.push({ path: [...at, ...path], text });
-  if (service.address !== undefined) {
-    if (service.port === undefined) add([], "port is missing: a service with an address needs one");
-    for (const member of ["command", "versions", "calls", "replicas", "entry"] as const) {
-      if (service[member] !== undefined) add([member], "does not go together with address: that runs already");
-    }
-    const port = Number(service.address.split(":").at(-1));
-    if (port < 1 || port > 65_535) add(["address"], "the port must be from 1 to 65535");
-  } else {
-    const kinds = Object.entries(service.versions ?? {});
-    if (kinds.length === 0 && service.command === undefined) add([], "command, versions or address is missing");
-    for (const [version, kind] of kinds) {
-      if (kind.command ?? service.command) continue;
-      add(["versions", version], "command is missing, here and beside versions");
-    }
+function readImport(own: Partial<RawFile>, locate: Locate, around: FileSurroundings): ImportedServices {
+  if (own.import === undefined) return NOTHING;
+  let text: string;
+  try {
+    text = around.readText(own.import);
+  } catch (thrown) {
+    return { ...NOTHING, problems: [{ ...locate(["import"]), text: `import: ${own.import} ${reason(thrown)}` }] };
   }
-  for (const path of foreignAppLabels(name, service)) add(path, `is always ${name}, after the service`);
-  service.calls?.forEach((called, index) => {
-    const target = file.services[called];
-    const known = Object.keys(file.services).filter((each) => file.services[each]?.port !== undefined);
-    if (target?.port === undefined) {
-      add(
-        ["calls", index],
-        `${JSON.stringify(called)} is not a service with a port, there are ${known.join(", ") || "none"}`,
-      );
-    }
-  });
-  return problems;
+  const beside = readDotenv(posix.join(posix.dirname(own.import), ".env"), around);
+  const env = { ...beside.variables, ...around.env };
+  const imported = importCompose(text, { file: own.import, env, own: new Set(Object.keys(own.services ?? {})) });
+  return { ...imported, problems: [...beside.problems, ...imported.problems] };
 }
 
-/** Selectors of the mesh's own objects go by this label. */
-function foreignAppLabels(name: string, service: RawService): readonly Path[] {
-  const kinds: readonly (readonly [Path, RawWorkload])[] = [
-    [[], service],
-    ...Object.entries(service.versions ?? {}).map(([version, kind]) => [["versions", version], kind] as const),
-  ];
-  return kinds
-    .filter(([, { labels = {} }]) => labels.app !== undefined && labels.app !== name)
-    .map(([path]) => [...path, "labels", "app"]);
+/** Variables of a compose file stand in a file of this name beside it, if there is one. */
+function readDotenv(path: string, { env, readText }: FileSurroundings) {
+  let text: string;
+  try {
+    text = readText(path);
+  } catch {
+    return { variables: {}, problems: [] };
+  }
+  const { variables, problems } = parseEnvFile(text, (name) => env[name]);
+  return { variables, problems: problems.map((problem) => ({ ...problem, file: path, column: 1 })) };
 }
 
-/** `web` with two replicas has a `web-1`, and so may not be beside a service `web-1`: both would be one workload. */
-function twinProblems(file: MeshFile): readonly SchemaProblem[] {
-  const owners = new Map<string, string>();
-  return workloadNames(file).flatMap(({ name, service }) => {
-    const owner = owners.get(name);
-    owners.set(name, owner ?? service);
-    if (owner === undefined) return [];
-    const text = `has a workload ${name}, as ${owner === service ? "it has already" : `service ${owner} has`}; rename one`;
-    return [{ path: ["services", service], text }];
-  });
+/** Members of the mesh file win over those of the imported one. */
+function mergeServices(imported: RawFile["services"], own: RawFile["services"]): RawFile["services"] {
+  const merged: Record<string, RawService> = { ...imported };
+  for (const [name, service] of Object.entries(own)) {
+    const { env, ...other } = imported[name] ?? {};
+    merged[name] = { ...other, ...service, ...(env || service.env ? { env: { ...env, ...service.env } } : {}) };
+  }
+  return merged;
 }
 
-function toMeshFile(raw: RawFile, locate: (path: Path) => Position): MeshFile {
+/** Where a member stands: in the mesh file, or else in the imported one. */
+function locateBoth(own: Partial<RawFile>, locate: Locate, imported: ImportedServices): Locate {
+  return (path) => {
+    const [, name = "", member] = path;
+    const service = path[0] === "services" ? own.services?.[name] : undefined;
+    const isOwn = path[0] !== "services" || (service !== undefined && (member === undefined || member in service));
+    return (isOwn ? undefined : imported.locate(path)) ?? locate(path);
+  };
+}
+
+/** All env files of a file, read once each. */
+function readEnvFiles(
+  { services }: RawFile,
+  locate: Locate,
+  { env, readText }: FileSurroundings,
+): { readonly of: EnvFiles; readonly problems: readonly FileProblem[] } {
+  const problems: FileProblem[] = [];
+  const found = new Map<string, Readonly<Record<string, string>>>();
+  const read = (path: Path, { env_file: given }: RawWorkload) => {
+    const names = given === undefined ? [] : [given].flat();
+    const variables: Record<string, string> = {};
+    names.forEach((name, index) => {
+      const at = [...path, "env_file", ...(typeof given === "string" ? [] : [index])];
+      try {
+        const parsed = parseEnvFile(readText(name), (variable) => variables[variable] ?? env[variable]);
+        Object.assign(variables, parsed.variables);
+        problems.push(...parsed.problems.map(({ line, text }) => ({ file: name, line, column: 1, text })));
+      } catch (thrown) {
+        problems.push({ ...locate(at), text: `${pathText(at)}: ${name} ${reason(thrown)}` });
+      }
+    });
+    found.set(path.join("/"), variables);
+  };
+  for (const [name, service] of Object.entries(services)) {
+    read(["services", name], service);
+    for (const [version, kind] of Object.entries(service.versions ?? {}))
+      read(["services", name, "versions", version], kind);
+  }
+  const unique = [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
+  return { of: (path) => found.get(path.join("/")) ?? {}, problems: unique };
+}
+
+function toMeshFile(raw: RawFile, locate: Locate, envFiles: EnvFiles, notices: readonly FileProblem[]): MeshFile {
   return {
     name: raw.name ?? "mesh",
     namespace: raw.namespace ?? "default",
     mtls: raw.mtls ?? "strict",
-    services: Object.entries(raw.services).map(([name, service]) => toService(name, service, locate)),
+    egress: raw.egress ?? "allowed",
+    services: Object.entries(raw.services).map(([name, service]) => toService(name, service, locate, envFiles)),
     config: (raw.config ?? []).map((value, index): InlineObject => ({ value, line: locate(["config", index]).line })),
     configDir: raw.configDir,
+    notices,
   };
 }
 
-function toService(name: string, raw: RawService, locate: (path: Path) => Position): ServiceSpec {
-  const kinds: readonly (readonly [string | undefined, RawWorkload])[] =
-    raw.versions === undefined ? [[undefined, raw]] : Object.entries(raw.versions);
-  return {
-    name,
-    port: raw.port,
-    protocol: raw.protocol ?? "http",
-    entry: raw.entry ?? false,
-    address: raw.address === undefined ? undefined : splitAddress(raw.address),
-    calls: raw.calls,
-    versions:
-      raw.address === undefined ? kinds.map(([version, kind]) => toVersion(name, version, raw, kind, locate)) : [],
-  };
-}
-
-function toVersion(
-  service: string,
-  version: string | undefined,
-  defaults: RawWorkload,
-  own: RawWorkload,
-  locate: (path: Path) => Position,
-): VersionSpec {
-  const path: Path = ["services", service];
-  const isOwn = version !== undefined && own.command !== undefined;
-  return {
-    version,
-    command: toCommand(own.command ?? defaults.command ?? ""),
-    position: locate([...path, ...(isOwn ? ["versions", version] : []), "command"]),
-    directory: own.directory ?? defaults.directory,
-    env: texts({ ...defaults.env, ...own.env }),
-    labels: texts({ ...defaults.labels, ...own.labels }),
-    serviceAccount: own.serviceAccount ?? defaults.serviceAccount ?? service,
-    replicas: own.replicas ?? defaults.replicas ?? 1,
-  };
-}
-
-function toCommand(command: string | readonly (string | number)[]): CommandLine {
-  return typeof command === "string" ? command : command.map(String);
-}
-
-function texts(values: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
-}
-
-/** The schema has checked the form. */
-function splitAddress(text: string): HostPort | undefined {
-  const split = splitHostPort(text);
-  return "problem" in split ? undefined : { host: split.host, port: Number(split.port) };
+function reason(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 /** `services.web.versions.v1`, `config[2]` */

@@ -8,7 +8,12 @@ export const SLOTS = 60;
 const FIRST_WORKLOAD = 10;
 const HUB = 1;
 const MACHINE = 2;
+/** Of nobody: what is asked there is captured. */
+const APP_RESOLVER = 3;
 const FIRST_RELAY_PORT = 15_100;
+/** Of the further addresses of a service; how many it may have. */
+const FIRST_FURTHER_RELAY_PORT = 16_000;
+export const MAX_RELAYS = 64;
 
 /**
  * 127.S.C.N: without namespaces. C is 0 for the sidecars' own addresses and, for calls, the caller's number. The first 64 second bytes
@@ -24,8 +29,9 @@ export function virtualAddress(slot: number, index: number): string {
 }
 
 /** Where `mesh up` passes calls on to a service that is not in the mesh. */
-export function relayEndpoint(slot: number, index: number): Endpoint {
-  return { host: `198.18.${slot}.${MACHINE}`, port: FIRST_RELAY_PORT + index };
+export function relayEndpoint(slot: number, service: number, index = 0): Endpoint {
+  const port = index === 0 ? FIRST_RELAY_PORT + service : FIRST_FURTHER_RELAY_PORT + service * MAX_RELAYS + index;
+  return { host: `198.18.${slot}.${MACHINE}`, port };
 }
 
 export interface NamespaceNetwork {
@@ -34,18 +40,26 @@ export interface NamespaceNetwork {
   namespaceName(index: number): string;
 }
 
-/** Names say the slot: what exists already belongs to another mesh, and creating it again fails. */
-export function namespaceNetwork(slot: number): NamespaceNetwork {
+/**
+ * Names say the slot: what exists already belongs to another mesh, and creating it again fails. Without root they exist inside the user
+ * namespace alone, and are others than root's: what is called so on the machine is not this mesh's.
+ */
+export function namespaceNetwork(slot: number, rootlessFolder?: string): NamespaceNetwork {
+  const isRootless = rootlessFolder !== undefined;
+  const prefix = `${isRootless ? "pauser" : "pamesh"}${slot}`;
   const address = (last: number) => `198.18.${slot}.${last}`;
   return {
     plan: {
-      hub: `pamesh${slot}-hub`,
-      hostInterface: `pamesh${slot}`,
+      hub: `${prefix}-hub`,
+      hostInterface: prefix,
       hubAddress: address(HUB),
       hostAddress: address(MACHINE),
       prefixLength: 24,
+      resolvers: rootlessFolder ?? "/etc/netns",
+      rootless: isRootless,
+      appResolver: address(isRootless ? APP_RESOLVER : MACHINE),
     },
     workloadAddress: (index) => address(FIRST_WORKLOAD + index),
-    namespaceName: (index) => `pamesh${slot}-${index}`,
+    namespaceName: (index) => `${prefix}-${index}`,
   };
 }

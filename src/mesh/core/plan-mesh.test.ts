@@ -100,17 +100,34 @@ test("a service's endpoints are its sidecars, with identity and labels", () => {
         {
           address: "127.67.0.2",
           serviceAccount: "catalogue",
-          labels: { app: "catalogue", version: "v1", "pilot-agent.io/workload": "catalogue-v1" },
+          labels: {
+            app: "catalogue",
+            version: "v1",
+            "pilot-agent.io/workload": "catalogue-v1",
+            "service.istio.io/workload-name": "catalogue-v1",
+          },
         },
         {
           address: "127.67.0.3",
           serviceAccount: "catalogue",
-          labels: { app: "catalogue", version: "v2", tier: "new", "pilot-agent.io/workload": "catalogue-v2-1" },
+          labels: {
+            app: "catalogue",
+            version: "v2",
+            tier: "new",
+            "pilot-agent.io/workload": "catalogue-v2-1",
+            "service.istio.io/workload-name": "catalogue-v2-1",
+          },
         },
         {
           address: "127.67.0.4",
           serviceAccount: "catalogue",
-          labels: { app: "catalogue", version: "v2", tier: "new", "pilot-agent.io/workload": "catalogue-v2-2" },
+          labels: {
+            app: "catalogue",
+            version: "v2",
+            tier: "new",
+            "pilot-agent.io/workload": "catalogue-v2-2",
+            "service.istio.io/workload-name": "catalogue-v2-2",
+          },
         },
       ],
     },
@@ -125,7 +142,10 @@ test("a service that already runs is outside the mesh, at its own address and po
     resolution: "STATIC",
     endpoints: [{ address: "198.18.3.2", ports: { tcp: 15_102 } }],
   });
-  expect(apart.services.find(({ name }) => name === "db")?.relayTo).toEqual({ host: "192.0.2.7", port: 5433 });
+  expect(apart.services.find(({ name }) => name === "db")?.endpoints[0]?.relays[0]?.to).toEqual({
+    host: "192.0.2.7",
+    port: 5433,
+  });
   expect(buildIstioObjects(loose, "strict").find(({ metadata }) => metadata.name === "db")?.spec).toMatchObject({
     endpoints: [{ address: "192.0.2.7", ports: { tcp: 5433 } }],
   });
@@ -200,7 +220,11 @@ test("an agent is given its ports, its labels and how traffic reaches it", () =>
     discoveryAddress: "127.0.0.1:20001",
     interceptionMode: "NONE",
   });
-  expect(JSON.parse(env.ISTIO_METAJSON_LABELS ?? "")).toEqual({ app: "front", "pilot-agent.io/workload": "front" });
+  expect(JSON.parse(env.ISTIO_METAJSON_LABELS ?? "")).toEqual({
+    app: "front",
+    "pilot-agent.io/workload": "front",
+    "service.istio.io/workload-name": "front",
+  });
   expect(agentEnvironment(apart, isolated, "/envoy")).toMatchObject({
     ISTIO_META_DNS_CAPTURE: "true",
     DNS_PROXY_ADDR: "localhost:15053",

@@ -1,46 +1,22 @@
 import type { MeshFile, ServiceSpec, VersionSpec } from "./mesh-file.ts";
-import type {
-  AgentPorts,
-  Call,
-  ControlPlanePorts,
-  Endpoint,
-  Isolation,
-  MeshPlan,
-  PlannedService,
-  Workload,
-} from "./mesh-plan.ts";
-import { loopbackAddress, MAX_WORKLOADS, namespaceNetwork, relayEndpoint, virtualAddress } from "./plan-addresses.ts";
+import type { ControlPlanePorts, Endpoint, Isolation, MeshPlan, OutsideEndpoint, PlannedService } from "./mesh-plan.ts";
+import { MAX_RELAYS, MAX_WORKLOADS, namespaceNetwork, relayEndpoint, virtualAddress } from "./plan-addresses.ts";
+import { type NamedKind, type PlanInputs, POD_PORTS, PORTS_PER_AGENT, planWorkload } from "./plan-workload.ts";
 
-export interface PlanInputs {
-  readonly isolation: Isolation;
-  /** Which network of the machine this mesh has taken; two meshes have different ones. */
-  readonly slot: number;
-  /** Free ports, `portsNeeded` of them; unused with namespaces, where every workload has all ports. */
-  readonly ports: readonly number[];
-  readonly proxyless?: boolean;
-  /** What runs already: a workload of the same name keeps its addresses and ports. */
-  readonly before?: MeshPlan | undefined;
-}
-
-/** The ports of a pod; also those of every namespace. */
-export const POD_PORTS: AgentPorts = {
-  admin: 15_000,
-  tap: 15_004,
-  status: 15_020,
-  envoyStatus: 15_021,
-  dns: 15_053,
-  envoyPrometheus: 15_090,
-};
 const CONTROL_PLANE_PORTS: ControlPlanePorts = { plaintext: 15_010, secure: 15_012, monitoring: 15_014, http: 8080 };
 
-/** The application's own port and those of `AgentPorts`. */
-const PORTS_PER_WORKLOAD = 7;
 const PORTS_OF_CONTROL_PLANE = 4;
+
+/** The application's own ports, of which one is given out also where none is used, and the agent's. */
+function portsPer({ spec }: NamedKind): number {
+  return Math.max(1, spec.ports.length) + PORTS_PER_AGENT;
+}
 
 /** Free ports that a mesh takes without namespaces, beside those it has already. */
 export function portsNeeded(file: MeshFile, before?: MeshPlan): number {
-  const fresh = kindsOf(file).filter((named) => keptPorts(named, before) === undefined).length;
-  return (before === undefined ? PORTS_OF_CONTROL_PLANE : 0) + PORTS_PER_WORKLOAD * fresh;
+  const fresh = kindsOf(file).filter((named) => keptPorts(named, before) === undefined);
+  const own = before === undefined ? PORTS_OF_CONTROL_PLANE : 0;
+  return fresh.reduce((sum, named) => sum + portsPer(named), own);
 }
 
 export function workloadCount(file: MeshFile): number {
@@ -60,13 +36,30 @@ const ENVOY_PORTS = [15_001, 15_006, 15_008];
 
 /** In a namespace an application shares the ports with its agent and Envoy; without, it gets a free port. */
 export function portObstacle(file: MeshFile, isolation: Isolation): string | undefined {
+  if (isolation === "none") return gatewayObstacle(file);
   const reserved = [...Object.values(POD_PORTS), ...ENVOY_PORTS];
-  const taken = file.services.find(
-    ({ port, versions }) => port !== undefined && versions.length > 0 && reserved.includes(port),
-  );
-  if (isolation === "none" || taken === undefined) return undefined;
+  const taken = file.services
+    .filter(({ versions }) => versions.length > 0)
+    .flatMap(({ name, ports }) => ports.map(({ port }) => ({ name, port })))
+    .find(({ port }) => reserved.includes(port));
+  if (taken === undefined) return undefined;
   const others = [...reserved].sort().join(", ");
   return `service ${taken.name}: port ${taken.port} is one of its sidecar's own in a namespace (${others}); choose another`;
+}
+
+/** Without namespaces gateways share the machine's ports. */
+function gatewayObstacle({ services }: MeshFile): string | undefined {
+  const owners = new Map<number, string>();
+  for (const { name, ports, versions } of services.filter(({ kind }) => kind === "gateway")) {
+    if (versions.some(({ replicas }) => replicas > 1))
+      return `service ${name}: a gateway has several replicas in namespaces only, as they share its ports`;
+    for (const { port } of ports) {
+      const owner = owners.get(port);
+      if (owner !== undefined) return `service ${name}: port ${port} is the gateway ${owner}'s already`;
+      owners.set(port, name);
+    }
+  }
+  return undefined;
 }
 
 /** Why a file cannot be planned, in a user's words; undefined when it can. */
@@ -75,6 +68,9 @@ export function planObstacle(file: MeshFile): string | undefined {
   if (count > MAX_WORKLOADS) return `${count} workloads are planned, at most ${MAX_WORKLOADS} fit on one machine`;
   if (file.services.length > MAX_WORKLOADS)
     return `${file.services.length} services are planned, at most ${MAX_WORKLOADS} fit`;
+  const wide = file.services.find(({ endpoints, ports }) => endpoints.length * ports.length > MAX_RELAYS);
+  if (wide !== undefined)
+    return `service ${wide.name}: ${wide.endpoints.length} endpoints with ${wide.ports.length} ports each, at most ${MAX_RELAYS} of both together fit`;
   return undefined;
 }
 
@@ -82,8 +78,8 @@ export function planObstacle(file: MeshFile): string | undefined {
 export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
   const { before } = inputs;
   const isNamespaced = inputs.isolation === "namespaces";
-  const network = isNamespaced ? namespaceNetwork(inputs.slot) : undefined;
-  const open = file.services.filter(({ port }) => port !== undefined).map(({ name }) => name);
+  const network = isNamespaced ? namespaceNetwork(inputs.slot, inputs.rootlessFolder) : undefined;
+  const open = file.services.filter(({ ports }) => ports.length > 0).map(({ name }) => name);
   const serviceNumbers = assignNumbers(open, numbersOf(before?.services));
   const services = file.services.flatMap((spec) => planService(file, spec, serviceNumbers.get(spec.name) ?? 0, inputs));
   const kinds = kindsOf(file);
@@ -94,7 +90,7 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
   const [plaintext = 0, secure = 0, monitoring = 0, http = 0] =
     before === undefined ? free.splice(0, PORTS_OF_CONTROL_PLANE) : [];
   const workloads = kinds.map((named) => {
-    const ports = keptPorts(named, before) ?? free.splice(0, PORTS_PER_WORKLOAD);
+    const ports = keptPorts(named, before) ?? free.splice(0, portsPer(named));
     return planWorkload({ ...named, number: numbers.get(named.name) ?? 0, ports, services, firsts, inputs });
   });
   return {
@@ -102,6 +98,7 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
     namespace: file.namespace,
     isolation: inputs.isolation,
     proxyless: inputs.proxyless === true,
+    egress: file.egress,
     workloads,
     services,
     controlPlane: before?.controlPlane ?? {
@@ -111,6 +108,12 @@ export function planMesh(file: MeshFile, inputs: PlanInputs): MeshPlan {
     },
     ...(network === undefined ? {} : { network: network.plan }),
   };
+}
+
+/** Names and labels of everything before it is started; addresses and ports are made up. */
+export function previewPlan(file: MeshFile): MeshPlan {
+  const ports = Array.from({ length: portsNeeded(file) }, (_, index) => index + 1);
+  return planMesh(file, { isolation: "none", slot: 0, ports });
 }
 
 function numbersOf(
@@ -123,38 +126,51 @@ function kindsOf(file: Pick<MeshFile, "services">): readonly NamedKind[] {
   return file.services.flatMap((spec) => spec.versions.flatMap((kind) => replicasOf(spec, kind)));
 }
 
-/** The application's port and the agent's, in the order in which they are given out. */
+/** The application's ports and the agent's, in the order in which they are given out. */
 function keptPorts({ name, spec }: NamedKind, before: MeshPlan | undefined): readonly number[] | undefined {
   const previous = before?.workloads.find((each) => each.name === name);
   // One that begins or ceases to listen is another one.
-  if (previous === undefined || (previous.app === undefined) !== (spec.port === undefined)) return undefined;
+  if (previous === undefined || previous.listens.length !== spec.ports.length) return undefined;
   const { admin, tap, status, envoyStatus, dns, envoyPrometheus } = previous.ports;
-  return [previous.app?.port ?? 0, admin, tap, status, envoyStatus, dns, envoyPrometheus];
+  const own = previous.listens.map(({ appPort }) => appPort);
+  return [...(own.length === 0 ? [0] : own), admin, tap, status, envoyStatus, dns, envoyPrometheus];
 }
 
 function planService(file: MeshFile, spec: ServiceSpec, number: number, inputs: PlanInputs): readonly PlannedService[] {
-  if (spec.port === undefined) return [];
-  const { name, port, protocol, entry, address } = spec;
+  if (spec.ports.length === 0) return [];
+  const { name, kind, ports, entry } = spec;
   const isNamespaced = inputs.isolation === "namespaces";
   return [
     {
       name,
       number,
       hostname: `${name}.${file.namespace}.svc.cluster.local`,
-      port,
-      protocol,
+      isGateway: kind === "gateway",
+      ports,
       entry,
       virtualAddress: isNamespaced ? virtualAddress(inputs.slot, number) : undefined,
-      endpoint: address === undefined || !isNamespaced ? address : relayEndpoint(inputs.slot, number),
-      relayTo: isNamespaced ? address : undefined,
+      endpoints: spec.endpoints.map((_, index) => planEndpoint(spec, index, { ...inputs, number })),
     },
   ];
 }
 
-interface NamedKind {
-  readonly name: string;
-  readonly spec: ServiceSpec;
-  readonly kind: VersionSpec;
+/** In namespaces through a relay for every port. */
+function planEndpoint(
+  { ports, endpoints }: ServiceSpec,
+  index: number,
+  { isolation, slot, number }: PlanInputs & { readonly number: number },
+): OutsideEndpoint {
+  const { host = "", port: own, labels = {} } = endpoints[index] ?? {};
+  const there = ports.map(({ name, port }) => ({ name, host, port: own ?? port }));
+  const byName = (found: readonly (Endpoint & { readonly name: string })[]) =>
+    Object.fromEntries(found.map(({ name, port }) => [name, port]));
+  if (isolation !== "namespaces") return { host, ports: byName(there), labels, relays: [] };
+  const relayed = there.map(({ name, port }, at) => {
+    const listen = relayEndpoint(slot, number, index * ports.length + at);
+    return { name, ...listen, relay: { listen, to: { host, port } } };
+  });
+  const [first] = relayed;
+  return { host: first?.host ?? "", ports: byName(relayed), labels, relays: relayed.map(({ relay }) => relay) };
 }
 
 /** `web`, `web-v2`, and with several replicas `web-v2-1`, `web-v2-2`. */
@@ -165,65 +181,6 @@ function replicasOf(spec: ServiceSpec, kind: VersionSpec): readonly NamedKind[] 
     spec,
     kind,
   }));
-}
-
-interface WorkloadInputs extends NamedKind {
-  readonly number: number;
-  readonly ports: readonly number[];
-  readonly services: readonly PlannedService[];
-  /** Number of the first workload of each service. */
-  readonly firsts: ReadonlyMap<string, number>;
-  readonly inputs: PlanInputs;
-}
-
-function planWorkload(given: WorkloadInputs): Workload {
-  const { name, spec, kind, number, inputs } = given;
-  const isNamespaced = inputs.isolation === "namespaces";
-  const [appPort = 0, admin = 0, tap = 0, status = 0, envoyStatus = 0, dns = 0, envoyPrometheus = 0] = given.ports;
-  const network = namespaceNetwork(inputs.slot);
-  return {
-    name,
-    number,
-    service: spec.name,
-    version: kind.version,
-    address: isNamespaced ? network.workloadAddress(number) : loopbackAddress(inputs.slot, 0, number),
-    app: appOf(given, appPort),
-    ports: isNamespaced ? POD_PORTS : { admin, tap, status, envoyStatus, dns, envoyPrometheus },
-    serviceAccount: kind.serviceAccount,
-    labels: { app: spec.name, ...(kind.version === undefined ? {} : { version: kind.version }), ...kind.labels },
-    command: kind.command,
-    position: kind.position,
-    directory: kind.directory,
-    env: kind.env,
-    calls: callsOf(given),
-    callsAll: spec.calls === undefined,
-    netns: isNamespaced ? network.namespaceName(number) : undefined,
-  };
-}
-
-function appOf({ spec, number, inputs }: WorkloadInputs, freePort: number): Endpoint | undefined {
-  if (spec.port === undefined) return undefined;
-  if (inputs.isolation === "namespaces") return { host: "0.0.0.0", port: spec.port };
-  // No proxy is in front of it: it is the endpoint itself.
-  if (inputs.proxyless) return { host: loopbackAddress(inputs.slot, 0, number), port: spec.port };
-  return { host: "127.0.0.1", port: freePort };
-}
-
-/** With namespaces plain names do; else one loopback address per caller and service, so that the address alone says who is meant. */
-function callsOf(given: WorkloadInputs): readonly Call[] {
-  const { spec, services, inputs } = given;
-  return services.flatMap((service) => {
-    if (service.name === spec.name || spec.calls?.includes(service.name) === false) return [];
-    const host = inputs.isolation === "namespaces" ? service.name : loopbackOf(given, service);
-    return [{ service: service.name, protocol: service.protocol, host, port: service.port }];
-  });
-}
-
-function loopbackOf({ number, firsts, inputs }: WorkloadInputs, service: PlannedService): string {
-  const isDirect = inputs.proxyless && service.endpoint === undefined;
-  return isDirect
-    ? loopbackAddress(inputs.slot, 0, firsts.get(service.name) ?? 0)
-    : loopbackAddress(inputs.slot, number + 1, service.number);
 }
 
 /**

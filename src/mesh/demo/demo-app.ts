@@ -3,6 +3,7 @@ import { silentLogger } from "../../base/logger.ts";
 import { untilAborted, wait } from "../../base/wait.ts";
 import { createGrpcChannel, implement, startGrpcServer } from "../../grpc/index.ts";
 import { type HttpResponse, httpRequest } from "../../net/http-client/http-request.ts";
+import { shopPage } from "./front-page.ts";
 import { CALL_MS, type DemoAppOptions, servePage } from "./serve-page.ts";
 import { catalogueOf, quoteMethod } from "./shop-services.ts";
 
@@ -41,13 +42,14 @@ async function runFront(options: DemoAppOptions): Promise<void> {
     const { cents, servedBy } = await prices.unary(quoteMethod, { product: "tea" }, { timeoutMs: CALL_MS });
     return { cents: Number(cents), servedBy };
   };
-  await servePage(options, async () => {
+  const ask = async () => {
     const answers = await Promise.allSettled([get("CATALOGUE"), get("STOCK"), quote()]);
     const [shown, stock, price] = answers.map((answer) =>
       answer.status === "fulfilled" ? answer.value : { error: errorMessage(answer.reason) },
     );
     return { shop: env.MESH_WORKLOAD, catalogue: shown, stock, price };
-  });
+  };
+  await servePage(options, ask, (answer) => shopPage(answer, env.MESH_CONSOLE_URL));
 }
 
 function failed({ status, body }: HttpResponse): never {

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
+import { freePort } from "../../../test/support/net/free-ports.ts";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { DEMO_APPS, runDemoApp } from "./demo-app.ts";
+import { shopPage } from "./front-page.ts";
 import { pick } from "./proxyless-apps.ts";
+import { servePage } from "./serve-page.ts";
 import { proxylessShopFile, shopFile } from "./shop-file.ts";
 import { catalogueOf } from "./shop-services.ts";
 
@@ -34,4 +37,46 @@ test.each([
 
 test("versions differ in their products", () => {
   expect(new Set(["v1", "v2", "v3"].map((version) => JSON.stringify(catalogueOf(version).products))).size).toBe(3);
+});
+
+test("a browser gets a page, everything else the same as JSON with the caller's identity", async () => {
+  const ending = new AbortController();
+  let listening = (_url: string): void => undefined;
+  const listens = new Promise<string>((resolve) => {
+    listening = resolve;
+  });
+  const options = {
+    env: { HOST: "127.0.0.1", PORT: String(await freePort()) },
+    signal: ending.signal,
+    print: (line: string) => listening(line.replace("listening on ", "http://")),
+  };
+  const serving = servePage(
+    options,
+    async () => ({ shop: "front" }),
+    (page) => `<h1>${page.shop}</h1>`,
+  );
+  const url = await listens;
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await fetch(url, { headers });
+    return { type: answer.headers.get("content-type"), vary: answer.headers.get("vary"), body: await answer.text() };
+  };
+  expect(await ask({ accept: "text/html,application/xhtml+xml;q=0.9" })).toEqual({
+    type: "text/html; charset=utf-8",
+    vary: "Accept",
+    body: "<h1>front</h1>",
+  });
+  const xfcc = { "x-forwarded-client-cert": "Hash=a;URI=spiffe://cluster.local/ns/shop/sa/load" };
+  expect(JSON.parse((await ask(xfcc)).body)).toEqual({
+    shop: "front",
+    caller: "spiffe://cluster.local/ns/shop/sa/load",
+  });
+  ending.abort();
+  await serving;
+});
+
+test("what other programs answered cannot end the page's script, and the console's link is text", () => {
+  const page = shopPage({ catalogue: { error: "</script><b>" }, stock: {}, price: {} }, 'http://127.0.0.1:1/"><i>');
+  expect(page).not.toContain("</script><b>");
+  expect(page).not.toContain('"><i>');
+  expect(page.match(/<\/script>/g)).toHaveLength(1);
 });

@@ -12,6 +12,7 @@ import {
   startGrpcServer,
 } from "../../grpc/index.ts";
 import type { JsonObject } from "../../protobuf/wire/struct.ts";
+import { shopPage } from "./front-page.ts";
 import { CALL_MS, type DemoAppOptions, servePage } from "./serve-page.ts";
 import { catalogueOf, listMethod, quoteMethod } from "./shop-services.ts";
 import { type RoutedCluster, type Routing, type RoutingSource, watchRouting } from "./watch-routing.ts";
@@ -30,7 +31,7 @@ export async function runProxylessFront(options: DemoAppOptions): Promise<void> 
   const source = { agent: AGENT_SOCKET, node, onProblem: print };
   await using catalogue = createRoutedClient(env.CATALOGUE_TARGET ?? "", source, CERTIFICATES);
   await using prices = createRoutedClient(env.PRICES_TARGET ?? "", source, CERTIFICATES);
-  await servePage(options, async () => {
+  const ask = async () => {
     const answers = await Promise.allSettled([
       catalogue.unary(listMethod, { language: "en" }, CALL_MS),
       prices
@@ -41,7 +42,8 @@ export async function runProxylessFront(options: DemoAppOptions): Promise<void> 
       each.status === "fulfilled" ? each.value : { error: errorMessage(each.reason) },
     );
     return { shop: env.MESH_WORKLOAD, catalogue: shown, price };
-  });
+  };
+  await servePage(options, ask, (answer) => shopPage(answer, env.MESH_CONSOLE_URL));
 }
 
 export function runProxylessCatalogue(options: DemoAppOptions): Promise<void> {

@@ -1,4 +1,4 @@
-import type { MeshPlan } from "../core/mesh-plan.ts";
+import { isProxyless, type MeshPlan } from "../core/mesh-plan.ts";
 import { MeshError } from "../mesh-error.ts";
 import { listenObstacle } from "../process/free-ports.ts";
 
@@ -25,16 +25,16 @@ interface Wanted {
 }
 
 function addressesOf(plan: MeshPlan): readonly Wanted[] {
-  return plan.workloads.flatMap(({ name, service, address, app, calls }) => [
-    ...plan.services
-      .filter((each) => each.name === service && app !== undefined)
-      .map(({ port }) => ({ host: address, port, who: `workload ${name}` })),
-    // Without sidecars calls go to the other workload's own address.
-    ...(plan.proxyless ? [] : calls).map(({ host, port, service: called }) => ({
-      host,
+  return plan.workloads.flatMap((workload) => [
+    ...workload.listens.map(({ port }) => ({
+      host: workload.kind === "gateway" ? "0.0.0.0" : workload.address,
       port,
-      who: `calls of ${name} to ${called}`,
+      who: `${workload.kind === "gateway" ? "gateway" : "workload"} ${workload.name}`,
     })),
+    // Without a sidecar calls go to the other workload's own address.
+    ...(isProxyless(plan, workload) ? [] : workload.calls).flatMap(({ host, ports, service: called }) =>
+      ports.map(({ port }) => ({ host, port, who: `calls of ${workload.name} to ${called}` })),
+    ),
   ]);
 }
 

@@ -1,14 +1,18 @@
 import { connect, createServer } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ask } from "../../../test/support/dns/client.ts";
+import { replyTo, startDnsUpstream } from "../../../test/support/dns/upstream.ts";
+import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { planMesh } from "../core/plan-mesh.ts";
 import { closeListener, findFreePorts, listen, listenObstacle } from "../process/free-ports.ts";
 import { claimSlot } from "../start-mesh.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { chooseIsolation } from "./choose-isolation.ts";
-import { nameError } from "./start-name-server.ts";
+import { nameError, startNameServer } from "./start-name-server.ts";
 import { startRelays } from "./start-relays.ts";
+import { refusal } from "./user-namespace.ts";
 
 function query(name: string, flags = 0x0100): Buffer {
   const labels = name.split(".").map((label) => Buffer.concat([Buffer.from([label.length]), Buffer.from(label)]));
@@ -32,6 +36,27 @@ test("what is not a query gets no answer", () => {
 
 test("any bytes give an answer or none", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void nameError(Buffer.from(bytes))));
+});
+
+test("with egress names of the outside are asked at the machine's servers, over UDP and TCP; those of the mesh are not", async () => {
+  await using upstream = await startDnsUpstream((query) => replyTo(query), "127.0.0.1");
+  using folder = temporaryFolder({ files: { "resolv.conf": "nameserver 127.0.0.1\n" } });
+  const [port = 0] = await findFreePorts(1, 59);
+  const resolver = { resolvConfPath: folder.file("resolv.conf"), upstreamPort: upstream.port, port };
+  const server = await startNameServer({ hostAddress: "127.0.0.1" }, true, resolver);
+  try {
+    const here = { host: "127.0.0.1", port };
+    for (const transport of ["udp", "tcp"] as const) {
+      expect(await ask(transport, here, { name: "files.example." })).toMatchObject({ rcode: 0 });
+    }
+    expect(await ask("udp", here, { name: "files.example.shop.svc.cluster.local." })).toMatchObject({ rcode: 3 });
+    expect(upstream.queries.map(({ message }) => message.questions[0]?.name)).toEqual([
+      "files.example.",
+      "files.example.",
+    ]);
+  } finally {
+    await server.stop();
+  }
 });
 
 test("without root there are no namespaces, and whoever insists gets the reason", async () => {
@@ -111,7 +136,7 @@ test("a relay passes bytes on both ways and ends with its owner", async () => {
   const plan = planOf(8080);
   const [web] = plan.services;
   if (web === undefined) throw new Error("no service");
-  const relayed = { ...web, endpoint: { host: "127.0.0.1", port }, relayTo: { host: "127.0.0.1", port: target } };
+  const relayed = { ...web, endpoints: [relayedEndpoint(port, target)] };
   const relays = await startRelays({ ...plan, services: [relayed] });
   const client = connect(port, "127.0.0.1");
   client.write("hello");
@@ -131,6 +156,12 @@ test("a relay passes bytes on both ways and ends with its owner", async () => {
   await new Promise((done) => echo.close(done));
 });
 
+function relayedEndpoint(port: number, target: number) {
+  const [listen, to] = [port, target].map((each) => ({ host: "127.0.0.1", port: each }));
+  if (listen === undefined || to === undefined) throw new Error("no ports");
+  return { host: "127.0.0.1", ports: { http: port }, labels: {}, relays: [{ listen, to }] };
+}
+
 test("where one relay cannot listen, those that could are closed again or known", async () => {
   const [taken = 0, free = 0] = await findFreePorts(2, 56);
   const squatter = createServer().listen(taken, "127.0.0.1");
@@ -138,11 +169,7 @@ test("where one relay cannot listen, those that could are closed again or known"
   const plan = planOf(8080);
   const [web] = plan.services;
   if (web === undefined) throw new Error("no service");
-  const relayed = (port: number) => ({
-    ...web,
-    endpoint: { host: "127.0.0.1", port },
-    relayTo: { host: "127.0.0.1", port: 9 },
-  });
+  const relayed = (port: number) => ({ ...web, endpoints: [relayedEndpoint(port, 9)] });
   const both = { ...plan, services: [relayed(free), relayed(taken)] };
   await expect(startRelays(both)).rejects.toThrow("EADDRINUSE");
   expect(await listenObstacle(free, "127.0.0.1")).toBeUndefined();
@@ -158,4 +185,18 @@ test("a listener outlives connections that it could not accept", async () => {
   const failure = Object.assign(new Error("accept EMFILE"), { code: "EMFILE" });
   for (let times = 0; times < 3; times += 1) server.emit("error", failure);
   await closeListener(server);
+});
+
+test.each([
+  { set: "kernel.unprivileged_userns_clone=0", says: "sysctl kernel.unprivileged_userns_clone=1" },
+  {
+    set: "kernel.apparmor_restrict_unprivileged_userns=1",
+    says: "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+  },
+  { set: "user.max_user_namespaces=0", says: "sysctl user.max_user_namespaces=15000" },
+  { set: "user.max_user_namespaces=100", says: "as this kernel gives users none: unshare: Operation not permitted" },
+])("where $set keeps users from having namespaces, the error is: $says", ({ set, says }) => {
+  const [name, value] = set.split("=");
+  const read = (asked: string) => (asked === name ? value : undefined);
+  expect(refusal("unshare: Operation not permitted", read)).toContain(says);
 });

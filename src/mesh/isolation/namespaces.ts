@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { runProgram } from "../../process/run-program.ts";
 import type { MeshPlan, NetworkPlan, Workload } from "../core/mesh-plan.ts";
 import type { MeshState, StateRecord } from "../state/mesh-state.ts";
@@ -10,6 +10,7 @@ export const PROXY_UID = 1337;
 
 const RESOLVERS = "/etc/netns";
 const BRIDGE = "bridge0";
+const LOWEST_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /**
  * A bridge without an address of its own takes the lowest of its ports', another one whenever workloads come or go. The others know the
  * old one for ten more seconds, in which no client reaches the control plane.
@@ -22,8 +23,8 @@ export function isNetworkTaken({ hub, hostInterface }: NetworkPlan): boolean {
 }
 
 /**
- * A hub namespace with a bridge and one cable to the machine. The machine itself gets that one interface and nothing else: no rule, no
- * forwarding, no route but the interface's own.
+ * A hub namespace with a bridge and one cable to the machine. The machine itself gets that one interface and no route but the interface's
+ * own; egress.ts adds what leads further.
  */
 export async function createHub(plan: MeshPlan, network: NetworkPlan, state: StateRecord): Promise<void> {
   state.update({ interfaces: [network.hostInterface] });
@@ -54,16 +55,26 @@ export async function createNamespaces(
 /** Takes one workload's namespace away while the others go on; says what could not be removed. */
 export async function dropNamespace({ netns }: Workload, state: StateRecord): Promise<readonly string[]> {
   if (netns === undefined) return [];
-  const resolver = join(RESOLVERS, netns);
-  const problems = await removeNamespaces({ namespaces: [netns], interfaces: [], resolverFolders: [resolver] });
-  const { namespaces, resolverFolders } = state.current;
+  const gone = state.current.resolverFolders.filter((folder) => [netns, `${netns}-agent`].includes(basename(folder)));
+  const problems = await removeNamespaces({ namespaces: [netns], interfaces: [], resolverFolders: gone });
   if (problems.length === 0) {
+    // Others are dropped at the same time: what they have removed meanwhile stays removed.
+    const { namespaces, resolverFolders } = state.current;
     state.update({
       namespaces: namespaces.filter((name) => name !== netns),
-      resolverFolders: resolverFolders.filter((folder) => folder !== resolver),
+      resolverFolders: resolverFolders.filter((folder) => !gone.includes(folder)),
     });
   }
   return problems;
+}
+
+/** Without root the agent asks another server than its application, whose questions are captured. */
+function resolverNames(name: string, { rootless, hub }: NetworkPlan): readonly string[] {
+  return rootless && name !== hub ? [name, `${name}-agent`] : [name];
+}
+
+export function agentResolver({ netns }: Workload): string | undefined {
+  return netns === undefined ? undefined : `${netns}-agent`;
 }
 
 async function makeSpaces(
@@ -76,9 +87,17 @@ async function makeSpaces(
   // Written down first: a start that is killed at any point leaves a list of everything it may have made.
   state.update({
     namespaces: [...namespaces, ...names],
-    resolverFolders: [...resolverFolders, ...names.map((name) => join(RESOLVERS, name))],
+    resolverFolders: [
+      ...resolverFolders,
+      ...names.flatMap((name) => resolverNames(name, network)).map((name) => join(network.resolvers, name)),
+    ],
   });
-  for (const name of names) writeResolver(name, plan, network);
+  for (const name of names) {
+    for (const each of resolverNames(name, network)) {
+      const isApp = network.rootless && each === name && name !== network.hub;
+      writeResolver(each, plan, network, isApp ? network.appResolver : network.hostAddress);
+    }
+  }
   await mustRun("ip", ["-batch", "-"], names.map((name) => `netns add ${name}\n`).join(""));
 }
 
@@ -124,11 +143,11 @@ export async function namespaceProcesses(namespaces: readonly string[]): Promise
 }
 
 /** Short names work as in a pod: the resolver completes them, and the agent answers; for all others `mesh up` says that they do not exist. */
-function writeResolver(name: string, plan: MeshPlan, network: NetworkPlan): void {
-  const folder = join(RESOLVERS, name);
+function writeResolver(name: string, plan: MeshPlan, network: NetworkPlan, server: string): void {
+  const folder = join(network.resolvers, name);
   mkdirSync(folder, { recursive: true });
   const search = [`${plan.namespace}.svc.cluster.local`, "svc.cluster.local", "cluster.local"].join(" ");
-  const lines = [`nameserver ${network.hostAddress}`, `search ${search}`, "options ndots:5 timeout:2 attempts:2"];
+  const lines = [`nameserver ${server}`, `search ${search}`, "options ndots:5 timeout:2 attempts:2"];
   writeFileSync(join(folder, "resolv.conf"), `${lines.join("\n")}\n`);
   // The machine's own file may name services differently.
   writeFileSync(join(folder, "hosts"), `127.0.0.1 localhost\n::1 localhost\n${network.hostAddress} host\n`);
@@ -165,14 +184,22 @@ function hubLinks({ hubAddress, prefixLength }: NetworkPlan): string {
   ].join("\n");
 }
 
-/** The default route gives virtual addresses a way out; the capture turns them aside before they would take it. */
-async function bringUp({ netns = "", address }: Workload, { prefixLength, hubAddress }: NetworkPlan): Promise<void> {
+/**
+ * The default route gives virtual addresses a way out; the capture turns them aside before they would take it. What is left leads to the
+ * machine, which passes it on where there is egress.
+ */
+async function bringUp(
+  { netns = "", address, kind }: Workload,
+  { prefixLength, hostAddress }: NetworkPlan,
+): Promise<void> {
   const lines = [
     "link set lo up",
     `addr add ${address}/${prefixLength} dev eth0`,
     "link set eth0 up",
-    `route add default via ${hubAddress}`,
+    `route add default via ${hostAddress}`,
     "",
   ];
   await mustRun("ip", ["-n", netns, "-batch", "-"], lines.join("\n"));
+  // A gateway's ports may be any, and its Envoy is not root; as in a pod.
+  if (kind === "gateway") await mustRun("ip", ["netns", "exec", netns, "sh", "-c", `echo 0 > ${LOWEST_PORT}`]);
 }

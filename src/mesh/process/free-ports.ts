@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { createServer, type Server } from "node:net";
 import { errorCode } from "../../base/coded-error.ts";
+import type { MeshFile } from "../core/mesh-file.ts";
 import { SLOTS } from "../core/plan-addresses.ts";
 import { MeshError } from "../mesh-error.ts";
 
@@ -33,6 +34,25 @@ export async function findFreePorts(
   }
   return [...found];
 }
+
+/** Ports of a file that no service can have, without namespaces, as somebody listens on all addresses or they need root. */
+export async function takenPorts({ services }: Pick<MeshFile, "services">): Promise<readonly string[]> {
+  const found = await Promise.all(
+    services
+      .filter(({ versions }) => versions.length > 0)
+      .flatMap(({ name, ports }) => ports.map(({ port }) => ({ name, port })))
+      .map(async ({ name, port }) => {
+        const obstacle = await listenObstacle(port, UNUSED_ADDRESS);
+        if (obstacle === "EADDRINUSE")
+          return [`service ${name}: port ${port} is taken by another program on all addresses`];
+        return obstacle === "EACCES" ? [`service ${name}: port ${port} needs root; choose one above 1023`] : [];
+      }),
+  );
+  return found.flat();
+}
+
+/** Of the loopback range, and of no mesh. */
+const UNUSED_ADDRESS = "127.63.255.253";
 
 /** Why the port cannot be bound now, as a code of the system; undefined when it works. */
 export async function listenObstacle(port: number, host?: string): Promise<string | undefined> {

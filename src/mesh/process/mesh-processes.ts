@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { wait } from "../../base/wait.ts";
 import { identifyProcess, isAlive, type ProcessIdentity } from "../../process/process-identity.ts";
 import { RUN_VARIABLE } from "../state/mesh-state.ts";
@@ -48,14 +48,26 @@ export function envoysOf(agent: number): readonly number[] {
   });
 }
 
-/** Whether somebody in the network namespace of the process listens on the port. */
-export function isListening(pid: number, port: number): boolean {
+/**
+ * Whether somebody in the network namespace of the process listens on the port. With the name of a namespace: not before the process has
+ * entered it; until then it is in the machine's, where an entry of the mesh may listen on the same port.
+ */
+export function isListening(pid: number, port: number, netns?: string): boolean {
+  if (netns !== undefined && !isInside(pid, netns)) return false;
   const wanted = port.toString(16).toUpperCase().padStart(4, "0");
   return ["tcp", "tcp6"].some((family) =>
     readText(`/proc/${pid}/net/${family}`)
       .split("\n")
       .some((line) => new RegExp(`^\\s*\\d+: [0-9A-F]+:${wanted} \\S+ 0A `).test(line)),
   );
+}
+
+function isInside(pid: number, netns: string): boolean {
+  try {
+    return statSync(`/proc/${pid}/ns/net`).ino === statSync(`/run/netns/${netns}`).ino;
+  } catch {
+    return false;
+  }
 }
 
 function processNumbers(): readonly number[] {

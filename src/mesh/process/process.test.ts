@@ -3,6 +3,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { needs } from "../../../test/support/needs.ts";
+import { createNetns } from "../../../test/support/netns/netns.ts";
 import { until } from "../../../test/support/wait/until.ts";
 import { isAlive, type ProcessIdentity } from "../../process/process-identity.ts";
 import { endProcesses, isListening, markedProcesses } from "./mesh-processes.ts";
@@ -170,12 +172,35 @@ test("processes are found by the mark they carry, wherever they came from, and e
   expect(found.some(isAlive)).toBe(false);
 });
 
-test("a listening port is seen in the process's own network", async () => {
+async function listen(): Promise<{ readonly port: number } & AsyncDisposable> {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((ready) => server.once("listening", ready));
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  expect(isListening(process.pid, port)).toBe(true);
-  await new Promise((closed) => server.close(closed));
-  expect(isListening(process.pid, port)).toBe(false);
+  return { port, [Symbol.asyncDispose]: () => new Promise((closed) => server.close(() => closed())) };
+}
+
+test("a listening port is seen in the process's own network", async () => {
+  const server = await listen();
+  expect(isListening(process.pid, server.port)).toBe(true);
+  await server[Symbol.asyncDispose]();
+  expect(isListening(process.pid, server.port)).toBe(false);
+});
+
+test("a process that has not entered its namespace listens on nothing, whatever listens on the machine", async (context) => {
+  needs("netns")(context);
+  await using netns = await createNetns({ isBare: true });
+  await using server = await listen();
+  expect(isListening(process.pid, server.port)).toBe(true);
+  expect(isListening(process.pid, server.port, netns.name)).toBe(false);
+  expect(isListening(process.pid, server.port, "pa-none")).toBe(false);
+  const script = "require('net').createServer().listen(4000, () => console.log('listens'))";
+  const inside = netns.spawn(process.execPath, ["-e", script]);
+  try {
+    await new Promise((listens) => inside.stdout?.once("data", listens));
+    expect(isListening(inside.pid ?? 0, 4000, netns.name)).toBe(true);
+    expect(isListening(inside.pid ?? 0, server.port, netns.name)).toBe(false);
+  } finally {
+    inside.kill("SIGKILL");
+  }
 });

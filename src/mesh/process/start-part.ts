@@ -1,8 +1,9 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync } from "node:fs";
 import { errorMessage } from "../../base/coded-error.ts";
 import { wait } from "../../base/wait.ts";
 import { identifyProcess, type ProcessIdentity } from "../../process/process-identity.ts";
 import { type ChildProcess, isGroupAlive, signalGroup, spawnProgram } from "../../process/spawn-program.ts";
+import { tellingLine } from "../core/log-lines.ts";
 import {
   exitText,
   FRESH,
@@ -11,6 +12,7 @@ import {
   type PartStatus,
   type RestartState,
 } from "../core/restart-policy.ts";
+import { readLogEnd } from "./read-log.ts";
 
 /** One process of the mesh that has to keep running: an application, an agent, the control plane. */
 export interface PartSpec {
@@ -33,6 +35,8 @@ export type PartEvent =
       readonly type: "ended";
       readonly name: string;
       readonly reason: string;
+      /** The end of what this process has written; empty when it wrote nothing. */
+      readonly lastLines: readonly string[];
       readonly delayMs: number;
       readonly isLoop: boolean;
     };
@@ -50,6 +54,7 @@ export interface Part {
 }
 
 const TRIAL_MS = 3000;
+const LAST_LINES = 8;
 
 /** Starts the process and starts it again whenever it ends; never throws, what is wrong shows in its status. */
 export function startPart(first: PartSpec, onEvent: (event: PartEvent) => void): Part {
@@ -70,13 +75,15 @@ export function startPart(first: PartSpec, onEvent: (event: PartEvent) => void):
     }
     void running.ended.then((text) => {
       current = undefined;
-      reason = text;
+      const lastLines = readLogEnd(spec.logFile, running.logStart, LAST_LINES);
+      const telling = tellingLine(lastLines);
+      reason = telling === undefined ? text : `${text}: ${telling}`;
       if (!isWanted) return;
       const decision = nextRestart(restart, Date.now() - since);
       restart = decision.state;
       timer = setTimeout(launch, decision.delayMs);
       const isLoop = isCrashLoop(restart);
-      onEvent({ type: "ended", name: spec.name, reason: text, delayMs: decision.delayMs, isLoop });
+      onEvent({ type: "ended", name: spec.name, reason: text, lastLines, delayMs: decision.delayMs, isLoop });
     });
   };
   launch();
@@ -118,6 +125,8 @@ export function startPart(first: PartSpec, onEvent: (event: PartEvent) => void):
 interface Running {
   readonly child: Pick<ChildProcess, "pid" | "kill">;
   readonly since: number;
+  /** Where its own lines begin in the log, which earlier processes have written to. */
+  readonly logStart: number;
   /** Settles with how it ended. */
   readonly ended: Promise<string>;
   end(graceMs: number): Promise<void>;
@@ -126,6 +135,7 @@ interface Running {
 function spawnPart(spec: PartSpec): Running {
   const [program = "", ...args] = spec.command;
   const output = openLog(spec);
+  const logStart = typeof output === "number" ? fstatSync(output).size : 0;
   let child: ChildProcess;
   try {
     // Some failures of the system (a too long environment, no memory) are thrown, others come as events.
@@ -150,6 +160,7 @@ function spawnPart(spec: PartSpec): Running {
   return {
     child,
     since: Date.now(),
+    logStart,
     ended,
     async end(graceMs) {
       const deadline = Date.now() + graceMs;
@@ -169,7 +180,7 @@ function spawnPart(spec: PartSpec): Running {
 
 function notStarted(reason: string): Running {
   const child = { pid: undefined, kill: () => false };
-  return { child, since: Date.now(), ended: Promise.resolve(reason), end: async () => undefined };
+  return { child, since: Date.now(), logStart: 0, ended: Promise.resolve(reason), end: async () => undefined };
 }
 
 /** A log that cannot be opened must not keep the part from running. */

@@ -31,12 +31,7 @@ export function lockFolder(path: string, pid: number = process.pid): FolderLock 
       } catch (thrown) {
         if (errorCode(thrown) !== "EEXIST") throw thrown;
         const holder = lockHolder(path);
-        if (holder !== undefined) {
-          throw new MeshError(
-            "already-running",
-            `this mesh runs already, as process ${holder.pid}; pilot-agent mesh down ends it`,
-          );
-        }
+        if (holder !== undefined) throw runsAlready(holder);
         removeStale(path, `${temporary}.stale`);
         continue;
       }
@@ -63,6 +58,16 @@ export function removeStale(path: string, aside: string): void {
   } finally {
     rmSync(aside, { force: true });
   }
+}
+
+/** Throws when a living process holds the lock. */
+export function refuseHeld(path: string): void {
+  const holder = lockHolder(path);
+  if (holder !== undefined) throw runsAlready(holder);
+}
+
+function runsAlready({ pid }: ProcessIdentity): MeshError {
+  return new MeshError("already-running", `this mesh runs already, as process ${pid}; pilot-agent mesh down ends it`);
 }
 
 /** The living process that holds the lock. */

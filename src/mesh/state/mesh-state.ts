@@ -18,14 +18,34 @@ export interface MeshState {
   /** `mesh up` itself. */
   readonly parent: ProcessIdentity;
   readonly controlSocket: string;
+  /** The link has its token. */
+  readonly console?: { readonly url: string; readonly link: string };
   /** For commands that run beside the mesh. */
   readonly program: { readonly launcher: string; readonly node: string };
   readonly plan?: MeshPlan;
+  /** The file that says so, for commands that look at its rules. */
+  readonly source?: MeshSource;
   readonly namespaces: readonly string[];
   readonly interfaces: readonly string[];
+  /** What leads out of the namespaces, when something does. */
+  readonly egress?: EgressState;
   /** Below /etc/netns. */
   readonly resolverFolders: readonly string[];
   readonly processes: Readonly<Record<string, ProcessIdentity>>;
+}
+
+/** Of the machine's packet filter. */
+export interface EgressState {
+  readonly hostInterface: string;
+  /** 198.18.S.0/24 */
+  readonly subnet: string;
+}
+
+export interface MeshSource {
+  /** Absolute; undefined for a mesh that comes from no file. */
+  readonly path: string | undefined;
+  readonly fileName: string;
+  readonly directory: string;
 }
 
 export function readState(path: string): MeshState | undefined {

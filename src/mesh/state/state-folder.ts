@@ -13,6 +13,10 @@ export interface StateFolder {
   readonly applied: string;
   readonly ca: string;
   readonly logs: string;
+  /** What namespaces of an ordinary user have in place of files in /etc. */
+  readonly resolvers: string;
+  /** What a `mesh up` in the background prints. */
+  readonly upLog: string;
   workload(name: string): string;
   log(part: string): string;
 }
@@ -30,6 +34,8 @@ export function stateFolder(path: string): StateFolder {
     applied: join(config, "10-applied"),
     ca: join(path, "ca"),
     logs,
+    resolvers: join(path, "netns"),
+    upLog: join(path, "mesh-up.log"),
     workload: (name) => join(path, "workloads", name),
     log: (part) => join(logs, `${part.replaceAll("/", ".")}.log`),
   };

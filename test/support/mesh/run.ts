@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { askStatus } from "../../../src/mesh/control-client.ts";
 import type { MeshStatus } from "../../../src/mesh/mesh-status.ts";
 import { markedProcesses } from "../../../src/mesh/process/mesh-processes.ts";
@@ -58,6 +58,7 @@ export function startMeshRun(options: MeshRunOptions = {}): MeshRun {
   const name = options.name ?? (options.file === undefined ? "shop" : `t${process.pid}-${count}`);
   const states = join(folder, "state");
   const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), text);
     return join(folder, path);
   };
@@ -133,10 +134,11 @@ export function execute(
 export async function leftovers(state: MeshState): Promise<readonly string[]> {
   const { plan } = state;
   const exists = async (words: readonly string[]) => (await execute(words, "/")).stdout;
-  const [spaces, links, etc] = await Promise.all([
+  const [spaces, links, etc, rules] = await Promise.all([
     exists(["ip", "netns", "list"]),
     exists(["ip", "-o", "link"]),
     exists(["sh", "-c", "ls /etc/netns 2>/dev/null || true"]),
+    exists(["sh", "-c", "iptables-save 2>/dev/null || true"]),
   ]);
   const ports =
     plan?.isolation === "none"
@@ -148,6 +150,9 @@ export async function leftovers(state: MeshState): Promise<readonly string[]> {
       .filter((name) => new RegExp(`^${name}\\b`, "m").test(spaces))
       .map((name) => `namespace ${name}`),
     ...state.namespaces.filter((name) => etc.split("\n").includes(name)).map((name) => `/etc/netns/${name}`),
+    ...state.interfaces
+      .filter((name) => rules.includes(`pilot-agent-mesh ${name}"`))
+      .map((name) => `rules of the packet filter for ${name}`),
     ...state.interfaces.filter((name) => links.includes(` ${name}@`)).map((name) => `interface ${name}`),
     ...ports
       .filter((port) => portOwners(port).some((pid) => !isOfAnotherMesh(pid, state)))
@@ -172,11 +177,17 @@ function isOfAnotherMesh(pid: number, { runId, parent }: MeshState): boolean {
   return pid !== parent.pid && words("cmdline").join(" ").includes(" mesh up");
 }
 
-/** The machine's own packet filter and routes, without counters and without the interfaces of tests: `leftovers` looks at those of meshes. */
-export async function machineRules(): Promise<string> {
-  const { stdout } = await execute(
-    ["sh", "-c", "iptables-save 2>/dev/null; nft list ruleset 2>/dev/null; ip route; ip rule"],
-    "/",
-  );
-  return stdout.replace(/^(#|.* dev pa(mesh|-)).*\n/gm, "").replace(/\[\d+:\d+\]|packets \d+ bytes \d+/g, "");
+/**
+ * Every rule of the packet filters, route and routing rule of the machine that is about this mesh, by its own interface and network: those
+ * of other tests come and go meanwhile. With namespaces four rules and the interface's own route while it is up, none afterwards.
+ */
+export async function ownRules({ plan }: Pick<MeshState, "plan">): Promise<readonly string[]> {
+  const { network } = plan ?? {};
+  if (network === undefined) return [];
+  const sources = ["iptables-save", "iptables-legacy-save", "ip6tables-save", "ip route show table main", "ip rule"];
+  const { stdout } = await execute(["sh", "-c", sources.map((each) => `${each} 2>/dev/null`).join("; ")], "/");
+  const subnet = network.hostAddress.replace(/\d+$/, "");
+  const isOwn = (line: string) =>
+    new RegExp(`\\b${network.hostInterface}\\b`).test(line) || line.includes(` ${subnet}`) || line.startsWith(subnet);
+  return stdout.split("\n").filter(isOwn);
 }

@@ -3,7 +3,7 @@
 // What counts is the processor time of the main thread between two ticks of a timer: on a busy machine the time on the clock says
 // more about the neighbours. Turns before the file `measure` exists are left out.
 const { isMainThread } = require("node:worker_threads");
-const { existsSync, openSync, readSync, writeFileSync } = require("node:fs");
+const { existsSync, openSync, readSync, renameSync, writeFileSync } = require("node:fs");
 
 if (isMainThread && process.argv.includes("proxy")) {
   const file = openSync(`/proc/self/task/${process.pid}/schedstat`, "r");
@@ -23,7 +23,10 @@ if (isMainThread && process.argv.includes("proxy")) {
     last = now;
   }, 1).unref();
   setInterval(() => {
-    if (isMeasuring) writeFileSync("loop.json", JSON.stringify({ longestMs, unitMs, turns }));
+    if (!isMeasuring) return;
+    // In one step: who reads it must not find half of it.
+    writeFileSync("loop.json.new", JSON.stringify({ longestMs, unitMs, turns }));
+    renameSync("loop.json.new", "loop.json");
   }, 500).unref();
 }
 
