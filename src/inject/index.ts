@@ -1,9 +1,10 @@
+export { createPodAsker, type ReviewCall } from "./ask-webhook.ts";
 export { buildInjectionSettings } from "./core/build-settings.ts";
 export {
   buildWebhookConfiguration,
   type WebhookConfigurationOptions,
 } from "./core/configuration/webhook-configuration.ts";
-export { injectText } from "./core/documents/inject-text.ts";
+export { type InjectedText, injectText, injectTextWith } from "./core/documents/inject-text.ts";
 export { skipWarnings } from "./core/documents/skip-warnings.ts";
 export { uninjectText } from "./core/documents/uninject-text.ts";
 export { type InjectionTexts, loadInjectionSettings } from "./core/load-settings.ts";

@@ -9,4 +9,5 @@ export class InjectError extends CodedError<
   | "unknown-template"
   | "merge"
   | "missing-template"
+  | "refused"
 > {}

@@ -32,12 +32,37 @@ export interface InjectedDocument {
   readonly title: string;
 }
 
-/** One object with the proxy in its pods; undefined for what is not a workload. */
+/** A pod that somebody else may inject: a webhook that runs. */
+export interface PodRequest {
+  readonly pod: Json;
+  readonly owner: WorkloadOwner;
+  readonly namespace: string;
+  /** The pod is the object itself, not a template of one. */
+  readonly isWhole: boolean;
+  readonly title: string;
+}
+
+/** The pod as somebody else injected it, and who; undefined where it is to be done here. */
+export type PodAnswer = { readonly pod: Json; readonly by: string } | undefined;
+
+/** One object with the proxy in its pods; undefined for what is not a workload. No webhook is asked. */
 export function injectDocument(
   document: unknown,
   settings: InjectionSettings,
   options: DocumentOptions,
 ): InjectedDocument | undefined {
+  const steps = documentSteps(document, settings, options);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(undefined);
+  return step.value;
+}
+
+/** The same, with a question for each pod that is not kept from injection by its network; the answers go into `next`. */
+export function* documentSteps(
+  document: unknown,
+  settings: InjectionSettings,
+  options: DocumentOptions,
+): Generator<PodRequest, InjectedDocument | undefined, PodAnswer> {
   const place = workloadPlace(document);
   if (place === undefined) return undefined;
   const given = document as Json;
@@ -48,7 +73,7 @@ export function injectDocument(
   const template = readPodTemplate(printed, place);
   const title = titleOf(printed, template);
   if (template === undefined) {
-    throw new InjectError("missing-template", `${title}: spec.template is required value`);
+    throw new InjectError("missing-template", "spec.template is required value");
   }
   const metadata = asObject(printed.metadata);
   const owner: WorkloadOwner =
@@ -61,20 +86,26 @@ export function injectDocument(
           apiVersion: asText(printed.apiVersion),
         };
   const namespace = asText(asObject(template.metadata).namespace) || (options.strict ? "" : owner.namespace);
-  const decision = decideForCommand(template, namespace, settings);
-  if (!decision.inject) return { document: printed, decision, title };
+  const own = decideForCommand(template, namespace, settings);
   const cronJob = place === "job-template" && !options.strict ? cronJobMetadata(printed, template) : undefined;
-  const injected = injectTemplate(cronJob?.pod ?? template, owner, settings);
+  const pod = cronJob?.pod ?? template;
+  const asked = { pod, owner, namespace: namespace || owner.namespace, isWhole: place === "self", title };
+  const answer = own.by === "host-network" ? undefined : yield asked;
+  const decision: Decision =
+    answer === undefined ? own : { inject: true, by: "policy", reason: `${answer.by} injects it`, warnings: [] };
+  if (!decision.inject) return { document: printed, decision, title };
+  const injected = answer?.pod ?? injectTemplate(pod, owner, settings);
   const result = cronJob?.write(injected) ?? writePodTemplate(printed, place, injected);
   const { nullTimestamps } = settings.rules;
   const form = { dropsUnknown: options.strict, nullTimestamps };
   const complete = normalize(asText(given.kind), result, form);
-  const isFirst = readStatus(template) === undefined && readStatus(cronJob?.pod ?? template) === undefined;
+  const isFirst = readStatus(template) === undefined && readStatus(pod) === undefined;
   const recorded = options.strict || !isFirst ? complete : withRestoreRecord(complete, printed);
   return { document: recorded, decision, title };
 }
 
-function titleOf({ kind, metadata }: Json, template: Json | undefined): string {
+/** For people. */
+export function titleOf({ kind, metadata }: Json, template?: Json): string {
   const { namespace } = asObject(metadata);
   const name = asText(asObject(template?.metadata).name) || asText(asObject(metadata).name);
   return `${asText(kind)} "${namespace === undefined ? name : `${asText(namespace)}/${name}`}"`;

@@ -3,9 +3,16 @@ import { parseGoYaml } from "../../../files/yaml/parse-go-yaml.ts";
 import { printYaml } from "../../../files/yaml/print-yaml.ts";
 import { InjectError } from "../../inject-error.ts";
 import type { Decision } from "../decide.ts";
-import { asList, isObject, type Json } from "../json.ts";
+import { asList, asObject, isObject, type Json } from "../json.ts";
 import type { InjectionSettings } from "../settings.ts";
-import { type DocumentOptions, injectDocument } from "./inject-document.ts";
+import {
+  type DocumentOptions,
+  documentSteps,
+  type InjectedDocument,
+  type PodAnswer,
+  type PodRequest,
+  titleOf,
+} from "./inject-document.ts";
 import { splitText } from "./split-text.ts";
 import { isList } from "./workload-kinds.ts";
 
@@ -22,12 +29,35 @@ export interface InjectedText {
 
 /** A stream of YAML documents with the proxy in every workload; what is not touched keeps its text. */
 export function injectText(text: string, settings: InjectionSettings, options: DocumentOptions): InjectedText {
+  const steps = textSteps(text, settings, options);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(undefined);
+  return step.value;
+}
+
+/** The same, where somebody else is asked first for each pod. */
+export async function injectTextWith(
+  ask: (request: PodRequest) => Promise<PodAnswer>,
+  text: string,
+  settings: InjectionSettings,
+  options: DocumentOptions,
+): Promise<InjectedText> {
+  const steps = textSteps(text, settings, options);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(await ask(step.value));
+  return step.value;
+}
+
+type Steps<Result> = Generator<PodRequest, Result, PodAnswer>;
+
+function* textSteps(text: string, settings: InjectionSettings, options: DocumentOptions): Steps<InjectedText> {
   const outcomes: Outcome[] = [];
-  const printed = splitText(text).map((document, index) => {
+  let printed = "";
+  for (const [index, document] of splitText(text).entries()) {
     const data = parseDocument(document, index);
-    return injectOne(data, settings, options, outcomes) ?? document;
-  });
-  return { text: printed.map((document) => `${document}---\n`).join(""), outcomes };
+    printed += `${(yield* injectOne(data, settings, options, outcomes)) ?? document}---\n`;
+  }
+  return { text: printed, outcomes };
 }
 
 export function parseDocument(text: string, index: number): unknown {
@@ -39,19 +69,20 @@ export function parseDocument(text: string, index: number): unknown {
 }
 
 /** The printed form; undefined where the document's own text is to stay. */
-function injectOne(
+function* injectOne(
   data: unknown,
   settings: InjectionSettings,
   options: DocumentOptions,
   outcomes: Outcome[],
-): string | undefined {
+): Steps<string | undefined> {
   if (!isList(data)) {
-    const injected = injectDocument(data, settings, options);
+    const injected = yield* named(data, documentSteps(data, settings, options));
     if (injected === undefined) return undefined;
     outcomes.push(injected);
     return injected.decision.inject || options.strict ? printYaml(injected.document) : undefined;
   }
-  const results = asList(data.items).map((item) => injectDocument(item, settings, options));
+  const results: (InjectedDocument | undefined)[] = [];
+  for (const item of asList(data.items)) results.push(yield* named(item, documentSteps(item, settings, options)));
   const found = results.filter((result) => result !== undefined);
   outcomes.push(...found);
   if (!options.strict && !found.some(({ decision }) => decision.inject)) return undefined;
@@ -60,4 +91,14 @@ function injectOne(
     return result !== undefined && (options.strict || result.decision.inject) ? result.document : item;
   });
   return printYaml({ ...data, metadata: isObject(data.metadata) ? data.metadata : ({} as Json), items });
+}
+
+/** What is wrong with one of many objects says with which. */
+function* named<Result>(document: unknown, steps: Steps<Result>): Steps<Result> {
+  try {
+    return yield* steps;
+  } catch (failure) {
+    const code = failure instanceof InjectError ? failure.code : "invalid-document";
+    throw new InjectError(code, `${titleOf(asObject(document))}: ${errorMessage(failure)}`, { cause: failure });
+  }
 }

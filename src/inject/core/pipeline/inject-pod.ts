@@ -11,6 +11,7 @@ import { readStatus, STATUS_ANNOTATION, statusText } from "./injection-status.ts
 import { annotateSecurePort, mergeMetrics } from "./metrics-merge.ts";
 import { orderContainers } from "./order-containers.ts";
 import { renderTemplates } from "./render-templates.ts";
+import { delayApplicationStop } from "./stop-delay.ts";
 import { stripPod } from "./strip-pod.ts";
 import { reapplyOverrides } from "./user-overrides.ts";
 
@@ -55,6 +56,7 @@ export function injectPod(request: PodRequest, settings: InjectionSettings): Jso
     isEnabledByValues: values.get("sidecarInjectorWebhook.rewriteAppHTTPProbe") === true,
     rules,
   });
+  result = delayApplicationStop(result);
   const network = proxyEnv.ISTIO_META_NETWORK;
   if (network !== undefined) result = withLabels(result, { ...labelsOf(result), "topology.istio.io/network": network });
   const status = statusText(templatePod, { revision: revision || "default" });
