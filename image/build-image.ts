@@ -1,85 +1,146 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { runProgram } from "../src/process/run-program.ts";
-import { type Descriptor, type Layer, writeArchive, writeIndex, writeLayer, writeManifest } from "./oci.ts";
-import { debianEntries, file, folderEntries, link, type Program, withFolders } from "./root-filesystem.ts";
+import { type Architecture, thisArchitecture } from "./architecture.ts";
+import {
+  type Descriptor,
+  type Layer,
+  type PlatformImage,
+  writeArchive,
+  writeIndex,
+  writeLayer,
+  writeManifest,
+} from "./oci.ts";
+import { collectParts, type Program } from "./parts.ts";
+import { debianEntries, file, folderEntries, link, withFolders } from "./root-filesystem.ts";
 import { buildSbom, type Component } from "./sbom.ts";
+import type { TarEntry } from "./tar.ts";
 
 export interface ImageOptions {
   /** Gets `oci/` (an OCI layout), `image.tar` (for docker, podman and ctr) and `sbom.spdx.json`. */
   readonly output: string;
   /** `HOST/NAME:TAG`, each a name of the image. */
   readonly names: readonly string[];
-  /** Path of the Envoy to take. */
-  readonly envoy: string;
+  readonly architectures: readonly Architecture[];
+  /** Path of the Envoy to take for this machine's architecture. */
+  readonly envoy?: string | undefined;
   /** Leaves out what V8 compiled, which differs between two builds of the same sources. */
   readonly withoutCodeCache: boolean;
   /** Modification time of all files, SOURCE_DATE_EPOCH of reproducible builds. */
   readonly epochSeconds: number;
+  /** 9 when absent; 1 makes a larger image in a fifth of the time, for tests. */
+  readonly gzipLevel?: number;
+  /** One line for a human about what is being fetched. */
+  progress?(text: string): void;
 }
 
 export interface BuiltImage {
+  /** Of the manifest, or of the index of several platforms. */
   readonly digest: string;
   readonly archive: string;
+  readonly sboms: readonly string[];
+  /** In the order of the option. */
+  readonly platforms: readonly BuiltPlatform[];
+}
+
+export interface BuiltPlatform {
   readonly platform: string;
+  readonly digest: string;
   /** As stored and sent. */
   readonly compressedBytes: number;
   readonly layers: readonly Layer[];
 }
 
+/** What one platform's image is made of, ready to be packed. */
+interface Contents {
+  readonly architecture: Architecture;
+  readonly sbom: string;
+  readonly layers: readonly { readonly by: string; readonly entries: readonly TarEntry[] }[];
+}
+
 const ROOT = resolve(import.meta.dirname, "..");
 const HOME = "usr/local/lib/pilot-agent";
-const ARCHITECTURES = { x64: "amd64", arm64: "arm64" } as const;
 
-/** The image of this machine's architecture, from this checkout's dist/, this Node, this Envoy and Debian's packages. */
+/** The image from this checkout's dist/, Node, Envoy and Debian's packages. Nothing is written where a part of it is missing. */
 export async function buildImage(options: ImageOptions): Promise<BuiltImage> {
-  const { output, names, epochSeconds } = options;
-  const arch = thisArchitecture();
+  const { output, names, architectures } = options;
   if (!existsSync(join(ROOT, "dist/main.js"))) throw new Error("dist/ is missing: npm run build");
+  const project = readProject();
+  const gathered: Contents[] = [];
+  for (const architecture of architectures) gathered.push(await gather(architecture, project, options));
+
   const layout = join(output, "oci");
   rmSync(layout, { recursive: true, force: true });
   mkdirSync(layout, { recursive: true });
+  // Those of an earlier build for other platforms.
+  for (const name of readdirSync(output).filter((found) => /^sbom\b.*\.spdx\.json$/.test(found)))
+    rmSync(join(output, name));
+  const images: PlatformImage[] = [];
+  // One after the other: names of unfinished layers are the same for each.
+  for (const contents of gathered) images.push(await writeImage(layout, contents, project.version, options));
+  const named = writeIndex(layout, names, images);
+  const archive = join(output, "image.tar");
+  await writeArchive(archive, layout, { names, named, images });
+  return {
+    digest: named.digest,
+    archive,
+    sboms: writeSboms(output, gathered),
+    platforms: images.map(({ architecture, manifest, config, layers }) => ({
+      platform: `linux/${architecture}`,
+      digest: manifest.digest,
+      compressedBytes: totalBytes([manifest, config, ...layers]),
+      layers,
+    })),
+  };
+}
 
-  const node: Program = { path: process.execPath, content: readFileSync(process.execPath) };
-  const envoy: Program = { path: options.envoy, content: readFileSync(options.envoy) };
-  const debian = await debianEntries(arch, [node, envoy]);
-  const { version, npm } = readProject();
+async function gather(architecture: Architecture, project: Project, options: ImageOptions): Promise<Contents> {
+  const progress = options.progress ?? (() => undefined);
+  const parts = await collectParts(architecture, { envoy: options.envoy, progress });
+  const { node, envoy } = parts;
+  const debian = await debianEntries(parts);
   const sbom = buildSbom({
     name: "pilot-agent",
-    version,
-    createdSeconds: epochSeconds,
+    version: project.version,
+    createdSeconds: options.epochSeconds,
     debian: debian.packages,
     components: [
-      component("node", process.versions.node, `pkg:generic/node@${process.versions.node}`, "MIT", node.content),
-      await envoyComponent(envoy),
-      ...npm,
+      component("node", node.version, `pkg:generic/node@${node.version}`, "MIT", node.content),
+      component("envoy", envoy.version, `pkg:github/envoyproxy/envoy@v${envoy.version}`, "Apache-2.0", envoy.content),
+      ...project.npm,
     ],
   });
   const program = (name: string, { content }: Program) => withFolders([file(`usr/local/bin/${name}`, content, 0o755)]);
-  const contents = [
+  // Compiled code is for the processor that compiled it; the launcher does without.
+  const withoutCodeCache = options.withoutCodeCache || architecture !== thisArchitecture();
+  const layers = [
     { by: "Debian packages", entries: debian.entries },
-    { by: `Node ${process.versions.node}`, entries: program("node", node) },
+    { by: `Node ${node.version}`, entries: program("node", node) },
     { by: "Envoy", entries: program("envoy", envoy) },
-    { by: `pilot-agent ${version}`, entries: withFolders(agentEntries(sbom, options.withoutCodeCache)) },
+    { by: `pilot-agent ${project.version}`, entries: withFolders(agentEntries(sbom, withoutCodeCache)) },
   ];
-  const layers = await Promise.all(contents.map(({ by, entries }) => writeLayer(layout, by, entries, epochSeconds)));
-  const { manifest, config } = writeManifest(layout, layers, {
-    architecture: ARCHITECTURES[arch],
-    createdSeconds: epochSeconds,
-    config: imageConfig(version),
+  return { architecture, sbom, layers };
+}
+
+async function writeImage(
+  layout: string,
+  { architecture, layers: contents }: Contents,
+  version: string,
+  { epochSeconds, gzipLevel }: ImageOptions,
+): Promise<PlatformImage> {
+  const layers = await Promise.all(
+    contents.map(({ by, entries }) => writeLayer(layout, by, entries, epochSeconds, gzipLevel)),
+  );
+  return writeManifest(layout, layers, { architecture, createdSeconds: epochSeconds, config: imageConfig(version) });
+}
+
+/** `sbom.spdx.json`, or one for each of several platforms. Returns their paths. */
+function writeSboms(output: string, gathered: readonly Contents[]): string[] {
+  return gathered.map(({ architecture, sbom }) => {
+    const path = join(output, gathered.length === 1 ? "sbom.spdx.json" : `sbom.${architecture}.spdx.json`);
+    writeFileSync(path, sbom);
+    return path;
   });
-  writeIndex(layout, names, manifest, ARCHITECTURES[arch]);
-  const archive = join(output, "image.tar");
-  await writeArchive(archive, layout, { names, manifest, config, layers });
-  writeFileSync(join(output, "sbom.spdx.json"), sbom);
-  return {
-    digest: manifest.digest,
-    archive,
-    platform: `linux/${ARCHITECTURES[arch]}`,
-    compressedBytes: totalBytes([manifest, config, ...layers]),
-    layers,
-  };
 }
 
 /** The same for the Dockerfile, which says it again. */
@@ -113,7 +174,13 @@ function agentEntries(sbom: string, withoutCodeCache: boolean) {
   ];
 }
 
-function readProject(): { readonly version: string; readonly npm: readonly Component[] } {
+interface Project {
+  readonly version: string;
+  /** The agent, and what is bundled with it. */
+  readonly npm: readonly Component[];
+}
+
+function readProject(): Project {
   const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
   const { version } = JSON.parse(read("package.json")) as { version: string };
   const bundled = [...read("THIRD-PARTY-NOTICES").matchAll(/^(\S+) \(https:\/\/\S+\), /gm)].map(
@@ -126,25 +193,9 @@ function readProject(): { readonly version: string; readonly npm: readonly Compo
   return { version, npm: [component("pilot-agent", version, `pkg:npm/pilot-agent@${version}`, "Apache-2.0"), ...npm] };
 }
 
-async function envoyComponent({ path, content }: Program): Promise<Component> {
-  const { stdout, code, output, error } = await runProgram(path, ["--version"]);
-  const version = /\/(\d+\.\d+\.\d+[^/]*)\//.exec(stdout)?.[1];
-  if (code !== 0 || version === undefined)
-    throw new Error(`${path} --version does not name a version: ${error?.message ?? output.trim()}`);
-  return component("envoy", version, `pkg:github/envoyproxy/envoy@v${version}`, "Apache-2.0", content);
-}
-
 function component(name: string, version: string, purl: string, license: string, content?: Buffer): Component {
   const sha256 = content && createHash("sha256").update(content).digest("hex");
   return { name, version, purl, license, ...(sha256 !== undefined && { sha256 }) };
-}
-
-function thisArchitecture(): keyof typeof ARCHITECTURES {
-  const { arch, platform } = process;
-  if (platform === "linux" && (arch === "x64" || arch === "arm64")) return arch;
-  throw new Error(
-    `no image can be built on ${platform}-${arch}: it is made of this machine's own programs (linux-x64, linux-arm64)`,
-  );
 }
 
 function totalBytes(blobs: readonly Descriptor[]): number {

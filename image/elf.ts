@@ -20,9 +20,14 @@ interface Segment {
   readonly size: number;
 }
 
+/** The processor that the file is for, by its number in the format; undefined for what is not an ELF file. */
+export function readElfMachine(file: Buffer): number | undefined {
+  return isElf(file) ? file.readUInt16LE(18) : undefined;
+}
+
 /** Undefined for what is not an ELF file, a script for example. */
 export function readElfNeeds(file: Buffer): ElfNeeds | undefined {
-  if (!file.subarray(0, LITTLE_ENDIAN_64.length).equals(LITTLE_ENDIAN_64)) return undefined;
+  if (!isElf(file)) return undefined;
   const segments = readSegments(file);
   const interpreter = segments.find(({ type }) => type === PT_INTERP);
   const dynamic = segments.find(({ type }) => type === PT_DYNAMIC);
@@ -30,6 +35,10 @@ export function readElfNeeds(file: Buffer): ElfNeeds | undefined {
     ...(interpreter && { interpreter: textAt(file, interpreter.offset) }),
     libraries: dynamic === undefined ? [] : readNeeded(file, segments, dynamic),
   };
+}
+
+function isElf(file: Buffer): boolean {
+  return file.subarray(0, LITTLE_ENDIAN_64.length).equals(LITTLE_ENDIAN_64);
 }
 
 function readSegments(file: Buffer): Segment[] {

@@ -26,6 +26,14 @@ export interface ImageConfig {
   readonly config: Readonly<Record<string, unknown>>;
 }
 
+/** The image for one architecture. */
+export interface PlatformImage {
+  readonly architecture: string;
+  readonly manifest: Descriptor;
+  readonly config: Descriptor;
+  readonly layers: readonly Layer[];
+}
+
 const MEDIA = {
   index: "application/vnd.oci.image.index.v1+json",
   manifest: "application/vnd.oci.image.manifest.v1+json",
@@ -39,6 +47,7 @@ export async function writeLayer(
   createdBy: string,
   entries: readonly TarEntry[],
   mtimeSeconds: number,
+  gzipLevel = 9,
 ): Promise<Layer> {
   const blobs = blobFolder(folder);
   const scratch = join(blobs, `.${createHash("sha256").update(createdBy).digest("hex").slice(0, 16)}`);
@@ -52,7 +61,7 @@ export async function writeLayer(
   };
   await pipeline(
     Readable.from(counted()),
-    createGzip({ level: 9 }),
+    createGzip({ level: gzipLevel }),
     async function* (pieces: AsyncIterable<Buffer>) {
       for await (const piece of pieces) {
         packed.update(piece);
@@ -72,7 +81,7 @@ export function writeManifest(
   folder: string,
   layers: readonly Layer[],
   { architecture, createdSeconds, config }: ImageConfig,
-): { readonly manifest: Descriptor; readonly config: Descriptor } {
+): PlatformImage {
   const created = new Date(createdSeconds * 1000).toISOString();
   const configBlob = writeBlob(folder, MEDIA.config, {
     created,
@@ -88,44 +97,55 @@ export function writeManifest(
     config: configBlob,
     layers: layers.map(({ mediaType, digest, size }) => ({ mediaType, digest, size })),
   });
-  return { manifest, config: configBlob };
+  return { architecture, manifest, config: configBlob, layers };
 }
 
-/** `index.json` and `oci-layout`: what makes the folder a layout, with one image under these names (`HOST/NAME:TAG`). */
-export function writeIndex(folder: string, names: readonly string[], manifest: Descriptor, architecture: string): void {
-  const manifests = names.map((name) => ({
+/**
+ * `index.json` and `oci-layout`: what makes the folder a layout, with one image under these names (`HOST/NAME:TAG`). Several platforms
+ * are one image by an index of their own. Returns what the names lead to.
+ */
+export function writeIndex(folder: string, names: readonly string[], images: readonly PlatformImage[]): Descriptor {
+  const manifests = images.map(({ manifest, architecture }) => ({
     ...manifest,
     platform: { architecture, os: "linux" },
+  }));
+  const [only] = manifests;
+  const named =
+    only !== undefined && manifests.length === 1
+      ? only
+      : writeBlob(folder, MEDIA.index, { schemaVersion: 2, mediaType: MEDIA.index, manifests });
+  const entries = names.map((name) => ({
+    ...named,
     annotations: { "io.containerd.image.name": name, "org.opencontainers.image.ref.name": tagOf(name) },
   }));
-  const index = { schemaVersion: 2, mediaType: MEDIA.index, manifests };
+  const index = { schemaVersion: 2, mediaType: MEDIA.index, manifests: entries };
   writeFileSync(join(folder, "index.json"), JSON.stringify(index));
   writeFileSync(join(folder, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+  return named;
 }
 
 /**
  * The layout as one file that `docker load`, `podman load` and `ctr images import` take: an OCI archive which has the list of Docker's archives
- * too. Only the blobs of this image are in it.
+ * too. Docker's list has no platforms: the first one is in it. Only the blobs of this image are in the file.
  */
 export async function writeArchive(
   file: string,
   folder: string,
   image: {
     readonly names: readonly string[];
-    readonly manifest: Descriptor;
-    readonly config: Descriptor;
-    readonly layers: readonly Layer[];
+    /** As writeIndex returned it. */
+    readonly named: Descriptor;
+    readonly images: readonly PlatformImage[];
   },
 ): Promise<void> {
-  const docker = [
-    {
-      Config: blobPath(image.config),
-      RepoTags: image.names,
-      Layers: image.layers.map(blobPath),
-    },
-  ];
+  const docker = image.images.slice(0, 1).map(({ config, layers }) => ({
+    Config: blobPath(config),
+    RepoTags: image.names,
+    Layers: layers.map(blobPath),
+  }));
   writeFileSync(join(folder, "manifest.json"), JSON.stringify(docker));
-  const paths = [image.manifest, image.config, ...image.layers].map(blobPath).sort();
+  const blobs = image.images.flatMap(({ manifest, config, layers }) => [manifest, config, ...layers]);
+  const paths = [image.named, ...blobs].map(blobPath).sort();
   const names = ["oci-layout", "index.json", "manifest.json", ...new Set(paths)];
   await pipeline(async function* () {
     for (const name of names) {

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../src/process/run-program.ts";
-import { type DebianPackage, packagesOf } from "./debian-packages.ts";
+import { type DebianPackage, packagesOf, queryPackages } from "./debian-packages.ts";
 import { createMachineFiles } from "./machine-files.ts";
+import type { Parts } from "./parts.ts";
 import type { TarEntry } from "./tar.ts";
 
 const VERBS = ["", "-save", "-restore"];
@@ -20,61 +20,60 @@ const PACKAGES = "apt-get install iptables nftables iproute2 ca-certificates cor
 /** The user that the proxy runs as: traffic of this one is not captured. */
 const PROXY_USER = 1337;
 
-export interface Program {
-  readonly path: string;
-  readonly content: Buffer;
-}
-
-/** Debian's part of the image: programs, what they load, CA roots, users, and what packages they are from. */
-export async function debianEntries(
-  arch: "x64" | "arm64",
-  programs: readonly Program[],
-): Promise<{ entries: TarEntry[]; packages: DebianPackage[] }> {
-  const files = createMachineFiles(arch);
+/** Debian's part of the image: programs, what they and Node and Envoy load, CA roots, users, and what packages they are from. */
+export async function debianEntries({
+  architecture,
+  debianRoot: root,
+  node,
+  envoy,
+}: Parts): Promise<{ entries: TarEntry[]; packages: DebianPackage[] }> {
+  const files = createMachineFiles(architecture, root);
   for (const path of PROGRAMS) {
-    if (!existsSync(path)) throw new Error(`${path} is missing on this machine: ${PACKAGES}`);
+    // A link there may be absolute, for the image.
+    if (lstatSync(root + path, { throwIfNoEntry: false }) === undefined)
+      throw new Error(`${root}${path} is missing: ${PACKAGES}`);
     files.add(path);
   }
-  for (const path of await xtablesModules()) files.add(path);
-  for (const { path, content } of programs) files.addNeedsOf(path, content);
+  for (const path of await xtablesModules(root)) files.add(path);
+  for (const { path, content } of [node, envoy]) files.addNeedsOf(path, content);
   files.add("/usr/lib/os-release");
-  const roots = await caRoots();
-  const packages = await packagesOf([...[...files.entries.keys()].map((path) => `/${path}`), ...roots]);
-  const bundle = Buffer.concat(roots.map((path) => readFileSync(path)));
+  const roots = await caRoots(root);
+  const packages = await packagesOf(root, [...[...files.entries.keys()].map((path) => `/${path}`), ...roots]);
+  const bundle = Buffer.concat(roots.map((path) => readFileSync(root + path)));
   const entries = [
     ...files.entries.values(),
     ...FIXED,
     file("etc/ssl/certs/ca-certificates.crt", bundle),
-    ...packages.flatMap(packageRecords),
+    ...packages.flatMap((one) => packageRecords(root, one)),
   ];
   return { entries: withFolders(entries), packages };
 }
 
 /** The modules that rules are written with; iptables loads them by name. */
-async function xtablesModules(): Promise<string[]> {
-  return (await listFiles("iptables")).filter((path) => /\/xtables\/[^/]+\.so$/.test(path));
+async function xtablesModules(root: string): Promise<string[]> {
+  return (await listFiles(root, "iptables")).filter((path) => /\/xtables\/[^/]+\.so$/.test(path));
 }
 
 /** Those of the package: what an administrator has added to this machine is not for other machines. */
-async function caRoots(): Promise<string[]> {
-  const found = (await listFiles("ca-certificates")).filter((path) =>
+async function caRoots(root: string): Promise<string[]> {
+  const found = (await listFiles(root, "ca-certificates")).filter((path) =>
     /^\/usr\/share\/ca-certificates\/.*\.crt$/.test(path),
   );
   return found.sort();
 }
 
-async function listFiles(name: string): Promise<string[]> {
-  const { stdout, code, error, output } = await runProgram("dpkg-query", ["--listfiles", name]);
+async function listFiles(root: string, name: string): Promise<string[]> {
+  const { stdout, code, error, output } = await queryPackages(root, ["--listfiles", name]);
   if (code !== 0) throw new Error(`dpkg-query --listfiles ${name}: ${error?.message ?? output.trim()} (${PACKAGES})`);
   return stdout.split("\n");
 }
 
 /** As in Debian's images without a package manager: scanners find versions there; the copyright file is the license's condition. */
-function packageRecords({ name, paragraph }: DebianPackage): TarEntry[] {
+function packageRecords(root: string, { name, paragraph }: DebianPackage): TarEntry[] {
   const copyright = `/usr/share/doc/${name}/copyright`;
   return [
     file(`var/lib/dpkg/status.d/${name}`, paragraph),
-    ...(existsSync(copyright) ? [file(copyright.slice(1), readFileSync(copyright))] : []),
+    ...(existsSync(root + copyright) ? [file(copyright.slice(1), readFileSync(root + copyright))] : []),
   ];
 }
 
