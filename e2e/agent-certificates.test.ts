@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createPublicKey, X509Certificate } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -191,6 +191,29 @@ test("a machine that got its first certificate by token goes on without one", as
   const [call] = byCertificate.calls;
   expect(call?.clientCertificate).toBe("URI:spiffe://cluster.local/ns/ns/sa/app");
   expect(call?.metadata.authorization).toBeUndefined();
+});
+
+test("generation 1.8 opens its streams to the control plane again when the client certificate is replaced", async () => {
+  const issue = async () => {
+    await using agent = await startAgentProcess({ controlPlane, env: { OUTPUT_CERTS: "out", DISABLE_ENVOY: "true" } });
+    await untilWritten(agent);
+    return { key: read(agent, "out/key.pem"), chain: read(agent, "out/cert-chain.pem") };
+  };
+  const [first, second] = [await issue(), await issue()];
+  const root = readFileSync(controlPlane.rootFile, "utf8");
+  const opened = controlPlane.streams.length;
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "prov/key.pem": first.key, "prov/cert-chain.pem": first.chain, "prov/root-cert.pem": root },
+    env: { PILOT_AGENT_GENERATION: "1.8", PROV_CERT: "prov" },
+  });
+  await agent.untilReady();
+  const before = await controlPlane.stream(opened);
+  writeFileSync(join(agent.folder, "prov/key.pem"), second.key);
+  writeFileSync(join(agent.folder, "prov/cert-chain.pem"), second.chain);
+  await before.closed;
+  await (await controlPlane.stream(opened + 1)).received(1);
+  expect(agent.stdout()).toContain("the client certificate has changed");
 });
 
 test("generation 1.20 exchanges tokens on --stsPort by Google's two steps", async () => {

@@ -59,3 +59,34 @@ test("SIGTERM under load: every request that has reached the application is answ
   expect(load.answers.get("200")).toBeGreaterThan(100);
   expect(load.answers.has("ECONNREFUSED")).toBe(true);
 });
+
+/** As a kubelet and the endpoints that follow it: once the agent says that it is not ready, no new connection comes. */
+test.each([{ exitOnZero: "false" }, { exitOnZero: "true" }])(
+  "SIGTERM under load of clients that go by readiness loses nothing; exit on zero connections: $exitOnZero",
+  async ({ exitOnZero }) => {
+    await using upstream = await startHttpServer((_, response) => void setTimeout(() => response.end("hi"), 50));
+    const [port = 0] = await freePorts(1);
+    await using controlPlane = await startMeshControlPlane({
+      resources: () => [
+        staticCluster("app", upstream.port, false),
+        httpListener({ name: "in", port, cluster: "app", inbound: true }),
+      ],
+    });
+    await using agent = await startAgentProcess({
+      controlPlane,
+      proxyConfig: { terminationDrainDuration: "3s" },
+      env: { EXIT_ON_ZERO_ACTIVE_CONNECTIONS: exitOnZero, MINIMUM_DRAIN_DURATION: "3s" },
+    });
+    await agent.untilReady();
+    await until(async () => ((await ask(port)) === "200" ? undefined : "not served yet"));
+    const load = startLoad(() => ask(port), { lanes: 8, pauseMs: 1 });
+    await until(async () => (load.requests > 100 ? undefined : "no load yet"));
+    agent.kill("SIGTERM");
+    await until(async () => ((await agent.get("status", "/healthz/ready")).status === 200 ? "still ready" : undefined));
+    const whenNotReady = load.requests;
+    await until(async () => (load.requests > whenNotReady + 100 ? undefined : "endpoints are still there"));
+    await load.stop();
+    expect([...load.answers.keys()]).toEqual(["200"]);
+    expect(await agent.exited).toBe(0);
+  },
+);

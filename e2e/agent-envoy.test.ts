@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { fetchText, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
+import { makeCertificate } from "../test/support/certs/certificates.ts";
 import { needs } from "../test/support/needs.ts";
 import { signalProcess } from "../test/support/process/signal-process.ts";
 import { until } from "../test/support/wait/until.ts";
@@ -82,6 +83,16 @@ describe("hot restart", () => {
     expect(asked).toBeGreaterThan(50);
     expect(failed).toBe(0);
     expect((await agent.get("status", "/healthz/ready")).status).toBe(200);
+    const begun = agent.stdout().length;
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    const warnings = agent
+      .stdout()
+      .slice(begun)
+      .split("\n")
+      .filter((line) => /\t(warn|error)\t/.test(line));
+    // The reference's own lines of every stop whose drain has run its time.
+    expect(warnings.filter((line) => !/\t(Aborting proxy|Aborted proxy instance)$/.test(line))).toEqual([]);
   });
 
   test("outside that mode SIGHUP says why it does nothing", async () => {
@@ -189,3 +200,29 @@ test("in hot restart mode a changed bootstrap file starts a new epoch", async ()
   const [now = 0] = await agent.envoyPids();
   expect(readFileSync(`/proc/${now}/cmdline`, "utf8")).toContain('{"stats_flush_interval":"7s"}');
 });
+
+test.each(["master", "1.8"])(
+  "in hot restart mode of %s a key and a chain that are replaced in etc/certs start one new epoch",
+  async (generation) => {
+    const [first, second] = [await makeCertificate(), await makeCertificate()];
+    await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "etc/certs/cert-chain.pem": first.pem, "etc/certs/key.pem": first.keyPem },
+      env: { ENVOY_HOT_RESTART: "true", PILOT_AGENT_GENERATION: generation },
+      proxyConfig: { drainDuration: "1s" },
+    });
+    await agent.untilReady();
+    const replace = (name: string, text: string) => writeFileSync(join(agent.folder, "etc/certs", name), text);
+    replace("key.pem", second.keyPem);
+    await until(() => /does not match its chain yet/.test(agent.stdout()) || "the key alone was not noticed");
+    expect(agent.stdout()).not.toContain("epoch 1");
+    replace("cert-chain.pem", second.pem);
+    const [before = 0] = await agent.envoyPids();
+    await until(async () => {
+      const pids = await agent.envoyPids();
+      return pids.some((pid) => pid !== before) ? undefined : `Envoys: ${pids.join(" ")}`;
+    }, 30_000);
+    expect(agent.stdout().match(/certificates have changed/g)).toHaveLength(1);
+  },
+);

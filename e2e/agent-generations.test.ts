@@ -16,7 +16,8 @@ const GENERATIONS = [
   { generation: "1.20", has: ["--disable-hot-restart", "--log-format"], lost: [], socket: "workload-spiffe-uds" },
   {
     generation: "1.8",
-    has: ["--restart-epoch", "--base-id", "--parent-shutdown-time-s", "envoy-rev0.json"],
+    has: ["--restart-epoch", "--base-id", "--parent-shutdown-time-s\u000090\0", "envoy-rev0.json"],
+    proxyConfig: { parentShutdownDuration: "90s" },
     lost: ["--bootstrap-version", "--log-format-prefix-with-location"],
     socket: "etc/istio/proxy/SDS",
   },
@@ -36,13 +37,17 @@ const GENERATIONS = [
 
 test.each(GENERATIONS)(
   "generation $generation starts today's Envoy with its own flags, gives it a certificate and leaves nothing behind",
-  async ({ generation, has, lost, socket }) => {
+  async ({ generation, has, lost, socket, proxyConfig = {} }) => {
     const [port = 0] = await freePorts(1);
     await using controlPlane = await startMeshControlPlane({
       // Only there once Envoy has the workload's certificate from the generation's SDS socket.
       resources: () => [httpListener({ name: "secured", port, answer: "x", mutualTls: true })],
     });
-    await using agent = await startAgentProcess({ controlPlane, env: { PILOT_AGENT_GENERATION: generation } });
+    await using agent = await startAgentProcess({
+      controlPlane,
+      env: { PILOT_AGENT_GENERATION: generation },
+      proxyConfig,
+    });
     await agent.untilReady();
     const command = readFileSync(`/proc/${(await agent.envoyPids())[0]}/cmdline`, "utf8");
     for (const word of has) expect(command).toContain(word);

@@ -6,6 +6,7 @@ import { goldenPath, needsGoldenData } from "../test/conformance/golden-data.ts"
 import { needs } from "../test/support/needs.ts";
 import { BACKENDS, istioIptables } from "../test/support/netns/capture.ts";
 import { createMachine, loadableCases, roundTrip } from "../test/support/netns/golden.ts";
+import { createNetns } from "../test/support/netns/netns.ts";
 
 /** One of each kind; the slow suite takes all of them. */
 const SAMPLE = ["doc-default-today", "tproxy", "ipv6-ipnets"];
@@ -40,4 +41,23 @@ describe.each(BACKENDS)("$backend", ({ flags }) => {
   test.each(loadableCases(SAMPLE))("$name is applied as written, once, and removed without a trace", async (entry) => {
     expect(await roundTrip(entry, flags)).toEqual([]);
   });
+});
+
+describe("what a run shows", () => {
+  beforeEach(needs("root", "netns", "iptables"));
+
+  test.each(["1.6", "1.7"])(
+    "%s shows its commands, its rules and the state they led to without being asked",
+    async (generation) => {
+      await using netns = await createNetns();
+      const { code, stdout, stderr } = await istioIptables(netns, ["-u", "1337", "-i", "*", "-b", "*"], {
+        PILOT_AGENT_GENERATION: generation,
+      });
+      expect(code).toBe(0);
+      const shown = stdout + stderr;
+      expect(shown).toMatch(/\tinfo\tRunning command: iptables\S*-restore/);
+      expect(shown).toMatch(/^-A ISTIO_IN_REDIRECT -p tcp -j REDIRECT --to-ports? 15006$/m);
+      expect(shown).toMatch(/\tinfo\tFinal iptables state/);
+    },
+  );
 });

@@ -123,12 +123,22 @@ test.each([["version", "--short"], ["help"], ["nonsense"]])(
   async (...line) => {
     const { stdout } = await run(line, { SECRET_TTL: "86400", DISABLE_ENVOY: "", ENVOY_STATUS_PORT: "0x10" });
     expect(stdout.split("\n").slice(0, 3)).toEqual([
-      "warn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s",
-      "warn\tInvalid environment variable value ``, expecting true/false, defaulting to false",
-      "warn\tInvalid environment variable value `0x10`, expecting an integer, defaulting to 15021",
+      "warn\tInvalid environment variable value `86400`, expecting a duration, defaulting to 24h0m0s\tvariable=SECRET_TTL",
+      "warn\tInvalid environment variable value ``, expecting true/false, defaulting to false\tvariable=DISABLE_ENVOY",
+      "warn\tInvalid environment variable value `0x10`, expecting an integer, defaulting to 15021\tvariable=ENVOY_STATUS_PORT",
     ]);
   },
 );
+
+test("unknown members and near misses of names are noticed, and the start goes on to the next complaint", async () => {
+  const env = { PROXY_CONFG: "{}", PROXY_CONFIG: "{discoveryAddres: a:1, statusPort: 99999}" };
+  const { stdout } = await run(["proxy"], env);
+  expect(stdout).toContain("warn\tPROXY_CONFG is no variable of pilot-agent; did you mean PROXY_CONFIG?\n");
+  expect(stdout).toContain(
+    "warn\tenvironment variable PROXY_CONFIG: discoveryAddres has no effect: ProxyConfig has no such member; did you mean discoveryAddress?\n",
+  );
+  expect(stdout).toContain("error\tConfiguration problem: environment variable PROXY_CONFIG, field statusPort: ");
+});
 
 test("every configuration problem is reported with its source before the command ends", async () => {
   mkdirSync(join(folder, "etc/istio/pod"), { recursive: true });

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { startMeshRun } from "../test/support/mesh/run.ts";
+import { needs } from "../test/support/needs.ts";
 import { PROGRAM } from "../test/support/process/program.ts";
+import { openTerminal } from "../test/support/process/terminal.ts";
 
 const exec = promisify(execFile);
 
@@ -28,6 +31,59 @@ test("bash completes commands, sub-commands and flags", async () => {
   expect(await bashOffers("pilot-agent", "completion", "")).toEqual(["bash", "fish", "powershell", "zsh"]);
   expect(await bashOffers("pilot-agent", "wait", "--per")).toEqual(["--periodMillis="]);
   expect(await bashOffers("pilot-agent", "nothing-like-it")).toEqual([""]);
+});
+
+test("bash completes values of flags and arguments that are known beforehand", async () => {
+  expect(await bashOffers("pilot-agent", "mesh", "up", "--isolation", "n")).toEqual(["namespaces", "none"]);
+  expect(await bashOffers("pilot-agent", "mesh", "up", "--isolation", "=", "na")).toEqual(["namespaces"]);
+  expect(await bashOffers("pilot-agent", "mesh", "up", "--isolation", "=")).toEqual(["auto", "namespaces", "none"]);
+  expect(await bashOffers("pilot-agent", "mesh", "status", "-o", "")).toEqual(["json", "table"]);
+  expect(await bashOffers("pilot-agent", "mesh", "proxy-config", "cl")).toEqual(["clusters"]);
+  expect(await bashOffers("pilot-agent", "proxy", "s")).toEqual(["sidecar"]);
+  expect(await bashOffers("pilot-agent", "mesh", "exec", "web", "--", "")).toEqual([""]);
+});
+
+test("without a mesh there is nothing to offer, and no error either", async () => {
+  expect(await bashOffers("pilot-agent", "mesh", "logs", "--state-dir", folder, "")).toEqual([""]);
+  expect(await bashOffers("pilot-agent", "mesh", "get", "--state-dir", folder, "")).toEqual([""]);
+});
+
+test("a bash on a terminal completes names of workloads, services, parts and objects of the running mesh", async (context) => {
+  needs("envoy")(context);
+  const rule =
+    "  - {apiVersion: networking.istio.io/v1, kind: VirtualService, metadata: {name: all-of-web}, spec: {hosts: [web], http: [{route: [{destination: {host: web}}]}]}}";
+  const file = `services:
+  web:
+    port: 18080
+    calls: []
+    versions: {blue: {}, green: {}}
+    command: exec node -e 'require("http").createServer().listen(process.env.PORT, process.env.HOST)'
+config:
+${rule}
+`;
+  await using mesh = startMeshRun({ file, args: ["-d", "--isolation", "none", "--console=off"] });
+  expect([await mesh.exited, mesh.output()]).toEqual([0, expect.any(String)]);
+  const env = {
+    PATH: `${dirname(PROGRAM)}:${process.env.PATH}`,
+    PILOT_AGENT_MESH_DIR: dirname(mesh.stateFolder),
+  };
+  await using bash = openTerminal(["bash", "--noprofile", "--norc", "-i"], { env, cwd: mesh.folder });
+  bash.type("source <(pilot-agent completion bash); bind 'set enable-bracketed-paste off'; echo begun\n");
+  await bash.shows(/^begun/m);
+  for (const { typed, becomes } of [
+    { typed: "pilot-agent mesh logs web-g\t", becomes: "web-green" },
+    // Up to where the agent and the application differ.
+    { typed: "pilot-agent mesh restart web-b\tp\t", becomes: "web-blue/app" },
+    { typed: "pilot-agent mesh describe virtuals\tall\t", becomes: "virtualservice all-of-web" },
+    { typed: "pilot-agent mesh status --name=\t", becomes: `--name=${mesh.state().name}` },
+    { typed: "pilot-agent mesh proxy-config cl\tweb-g\t", becomes: "clusters web-green" },
+  ]) {
+    bash.type(typed);
+    await bash.shows(becomes);
+    // The line is given up.
+    bash.type("\u0003");
+    await bash.shows(/[#$>] $/);
+  }
 });
 
 test.each(["bash", "zsh", "fish", "powershell"])(

@@ -37,7 +37,7 @@ const started = sharedPlace(
       await startDiscoveryMesh({
         files: { "services.yaml": documents(wildcard("wild"), wildcard("other"), rule({ connectTimeout: "3s" })) },
         mesh: "outboundTrafficPolicy: {mode: REGISTRY_ONLY}\n",
-        names: `${ONE} one.wild.test\n${TWO} two.wild.test two.other.test\n`,
+        names: `${ONE} one.wild.test\n${TWO} two.wild.test two.other.test two.elsewhere.test\n`,
         workloads: [
           { name: "client", address: "10.10.1.1" },
           { name: "one", address: ONE, hasSidecar: false },
@@ -99,4 +99,30 @@ test("rules for the wildcard count, and stock Envoy refuses nothing of it", asyn
   const wild = clusters.find(({ name }) => name === "outbound|8080||*.wild.test");
   expect(wild).toMatchObject({ connect_timeout: "3s", outlier_detection: { consecutive_5xx: 50 } });
   expect(await started().workload("client").rejections()).toEqual([]);
+});
+
+test("ALLOW_ANY_DYNAMIC_DNS looks up hosts of no service too, with TLS where it says so; bytes go where they were going", async () => {
+  const { controlPlane, workload } = started();
+  // HTTP on ports of services comes to the sidecar's own listeners, whatever the host.
+  controlPlane.writeMesh("outboundTrafficPolicy: {mode: ALLOW_ANY_DYNAMIC_DNS}\n");
+  await until(async () => {
+    const { status, body } = await call("two.elsewhere.test", 8080);
+    return status === 200 && answeredBy(body) === "two" ? undefined : `${status} ${body}`;
+  }, 20_000);
+  const own = await workload("client").http({
+    address: ONE,
+    port: 8443,
+    host: "x",
+    tls: { servername: "x.none.test" },
+  });
+  expect(answeredBy(own[0]?.body ?? "{}")).toBe("one");
+  controlPlane.writeMesh(
+    "outboundTrafficPolicy: {mode: ALLOW_ANY_DYNAMIC_DNS, tls: {mode: SIMPLE, insecureSkipVerify: true}}\n",
+  );
+  // The server speaks plain HTTP: whoever calls it with TLS gets nothing.
+  await until(async () => {
+    const { status } = await call("two.elsewhere.test", 8080);
+    return status === 503 ? undefined : `${status}`;
+  }, 20_000);
+  expect(await workload("client").rejections()).toEqual([]);
 });

@@ -63,6 +63,8 @@ const started = sharedPlace(NEEDS, async (opened) => {
     await startDiscoveryMesh({
       files: { "services.yaml": documents(services) },
       mesh: JSON.stringify({ extensionProviders: [provider] }),
+      // Agents of 1.20 trace by default, and an Envoy waits until it has looked up the collector.
+      names: "127.0.0.1 zipkin.istio-system",
       workloads: [
         { name: "server", address: SERVER, labels: { app: "server" } },
         { name: "shop", address: "10.10.1.1", labels: { app: "shop" } },
@@ -118,6 +120,69 @@ test("an access log with a filter has a line of each request that the filter let
   expect(readLines(lines).filter((line) => !/^200 \/logged\/(first|last)$/.test(line))).toEqual([]);
   expect(await started().rejections()).toEqual([]);
 });
+
+test.each(["master", "1.20"])(
+  "an agent of %s that asks for its bootstrap starts Envoy with the patches of the control plane",
+  async (generation) => {
+    const name = `boot-${generation.replace(".", "-")}`;
+    const address = generation === "master" ? "10.10.3.1" : "10.10.3.2";
+    const answering = {
+      name: "patched",
+      address: { socket_address: { address: "127.0.0.1", port_value: 19_999 } },
+      filter_chains: [{ filters: [answerFilter("from the patch")] }],
+    };
+    const patches = ruleObject("networking.istio.io/v1alpha3", "EnvoyFilter", "boot", {
+      workloadSelector: { labels: { app: "boot" } },
+      configPatches: [
+        merge({ static_resources: { listeners: [answering] }, stats_flush_interval: "7s" }),
+        // Envoy would not start with two clusters of one name.
+        merge({ static_resources: { clusters: [{ name: "agent" }] } }),
+      ],
+    });
+    started().controlPlane.write("boot.yaml", patches);
+    const workload = await started().add({
+      name,
+      address,
+      labels: { app: "boot" },
+      env: {
+        BOOTSTRAP_XDS_AGENT: "true",
+        PILOT_AGENT_GENERATION: generation,
+      },
+    });
+    const [answer] = await workload.http({ address: "127.0.0.1", port: 19_999, host: "any", path: "/", fresh: true });
+    expect(answer).toMatchObject({ status: 200, body: "from the patch" });
+    const { configs } = JSON.parse(await workload.admin("/config_dump")) as { configs: { bootstrap?: Started }[] };
+    const bootstrap = configs.find((config) => config.bootstrap !== undefined)?.bootstrap;
+    expect(bootstrap?.stats_flush_interval).toBe("7s");
+    expect(bootstrap?.static_resources.clusters.map((cluster) => cluster.name)).toContain("agent");
+    const call = { address: VIP, port: 80, host: hostOf("server"), path: "/", fresh: true };
+    await until("its calls reach the mesh", async () => (await workload.http(call))[0]?.status === 200);
+    expect(started().controlPlane.output()).toContain(
+      "EnvoyFilter default/boot: configPatches[1]: the name agent is taken",
+    );
+  },
+);
+
+interface Started {
+  readonly stats_flush_interval?: string;
+  readonly static_resources: { readonly clusters: readonly { readonly name: string }[] };
+}
+
+const merge = (value: object) => ({ applyTo: "BOOTSTRAP", patch: { operation: "MERGE", value } });
+
+function answerFilter(body: string) {
+  const TYPE = "type.googleapis.com/envoy.extensions.filters";
+  const route = { match: { prefix: "/" }, direct_response: { status: 200, body: { inline_string: body } } };
+  return {
+    name: "envoy.filters.network.http_connection_manager",
+    typed_config: {
+      "@type": `${TYPE}.network.http_connection_manager.v3.HttpConnectionManager`,
+      stat_prefix: "patched",
+      route_config: { virtual_hosts: [{ name: "all", domains: ["*"], routes: [route] }] },
+      http_filters: [{ name: "envoy.filters.http.router", typed_config: { "@type": `${TYPE}.http.router.v3.Router` } }],
+    },
+  };
+}
 
 /** The file is made when Envoy gets its listener. */
 function readLines(read: () => string): readonly string[] {

@@ -54,8 +54,8 @@ const extensionProviders = [
   { name: "gone-grpc", envoyExtAuthzGrpc: { service, port: 9003, timeout: "1s" } },
   { name: "gone-open", envoyExtAuthzGrpc: { service, port: 9003, timeout: "1s", failOpen: true } },
 ];
-const ask = (provider: string, rules: readonly object[]) =>
-  ruleObject("security.istio.io/v1", "AuthorizationPolicy", "ask", {
+const ask = (provider: string, rules: readonly object[], name = "ask") =>
+  ruleObject("security.istio.io/v1", "AuthorizationPolicy", name, {
     selector: { matchLabels: { app: "server" } },
     action: "CUSTOM",
     provider: { name: provider },
@@ -178,6 +178,25 @@ describe("an authorizer that does not answer", () => {
     await expect.poll(() => get("/admin")).toMatchObject({ status: 200 });
     expect(await tcp("other")).toMatchObject({ received: "app hello" });
   });
+});
+
+test("of several providers of one workload each is asked about what its own policies match, and all have to agree", async () => {
+  const about = (provider: string, path: string) =>
+    ask(provider, [{ to: [{ operation: { paths: [path], ports: ["9002"] } }] }], `ask-${provider}`);
+  await apply("over-http", ABOUT_ADMIN);
+  started().controlPlane.write("policy.yaml", documents(about("over-http", "/both*"), about("over-grpc", "/*")));
+  await until("both are in force", async () => {
+    const dump = await started().workload("server").admin("/config_dump?resource=dynamic_listeners");
+    return ["over-http", "over-grpc"].every((provider) => dump.includes(`istio-ext-authz-${provider}-ns[`));
+  });
+  const asked = async (port: number) => (await started().workload("authorizer").seen(port, true)).length;
+  await expect.poll(() => get("/both", NICELY)).toMatchObject({ status: 200 });
+  await Promise.all([asked(8000), asked(9000)]);
+  expect(await get("/both", NICELY)).toMatchObject({ status: 200 });
+  expect([await asked(8000), await asked(9000)]).toEqual([1, 1]);
+  expect(await get("/one", NICELY)).toMatchObject({ status: 200 });
+  expect([await asked(8000), await asked(9000)]).toEqual([0, 1]);
+  expect(await get("/one")).toMatchObject({ status: 418, body: "jury says no" });
 });
 
 test("a provider that the mesh does not have denies everyone", async () => {

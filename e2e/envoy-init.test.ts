@@ -33,7 +33,8 @@ function startContained(shell: string, program: readonly string[], input = ""): 
       stdio: ["pipe", "ignore", "ignore"],
     },
   );
-  child.stdin?.end(input);
+  // A program may end without having read its input; its exit code is what is asked for.
+  child.stdin?.on("error", () => undefined).end(input);
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const initPid = () => childrenOf(child.pid ?? 0)[0] ?? 0;
   return { exit, signal: (name) => signalProcess(initPid(), name), processes: () => namesInside(initPid()) };

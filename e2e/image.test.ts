@@ -1,17 +1,19 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { thisArchitecture } from "../image/architecture.ts";
 import { buildImage } from "../image/build-image.ts";
 import { runProgram } from "../src/process/run-program.ts";
 import { temporaryFolder } from "../test/support/files/temporary-folder.ts";
-import { envoyPath } from "../test/support/needs.ts";
+import { envoyPath, needs } from "../test/support/needs.ts";
 import { sharedPlace } from "../test/support/shared-place.ts";
 
 const build = (output: string) =>
   buildImage({
     output,
     names: ["localhost/pilot-agent:test", "localhost/proxyv2:test"],
-    envoy: envoyPath() ?? "",
+    architectures: [thisArchitecture() ?? "amd64"],
+    envoy: envoyPath(),
     withoutCodeCache: false,
     epochSeconds: 0,
   });
@@ -19,7 +21,10 @@ const build = (output: string) =>
 const place = sharedPlace(["root", "tmpfs", "netns", "iptables", "nft", "envoy", "dpkg"], async (opened) => {
   const folder = temporaryFolder();
   opened.defer(() => folder[Symbol.dispose]());
-  const image = await build(folder.file("image"));
+  const built = await build(folder.file("image"));
+  const [platform] = built.platforms;
+  if (platform === undefined) throw new Error("no platform was built");
+  const image = { ...built, ...platform };
   const root = folder.file("root");
   await succeed("mkdir", [root]);
   for (const { digest } of image.layers)
@@ -64,6 +69,28 @@ test("two builds of one checkout have the same digest", async () => {
   expect(again.digest).toBe(image.digest);
   const archives = [image, again].map(({ archive }) => readFileSync(archive));
   expect(archives[0]?.equals(archives[1] ?? Buffer.alloc(0))).toBe(true);
+});
+
+test("another reader of Docker's archives and OCI layouts finds the image, its configuration and every layer whole", async (context) => {
+  needs("skopeo")(context);
+  const { folder, image } = place();
+  const inspect = async (source: string, ...flags: readonly string[]) =>
+    JSON.parse(await succeed("skopeo", ["inspect", ...flags, source])) as Readonly<Record<string, unknown>>;
+  for (const name of ["localhost/pilot-agent:test", "localhost/proxyv2:test"]) {
+    const source = `docker-archive:${image.archive}:${name}`;
+    expect(await inspect(source)).toMatchObject({ Os: "linux", Architecture: image.platform.slice("linux/".length) });
+    const { config } = await inspect(source, "--config");
+    expect(config).toMatchObject({ User: "1337:1337", Entrypoint: ["/usr/local/bin/pilot-agent"] });
+  }
+  // Copying checks the digest of each blob against what the archive says of it.
+  const copied = folder.file("copied");
+  await succeed("skopeo", [
+    ...["--insecure-policy", "copy", "--quiet"],
+    ...[`docker-archive:${image.archive}:localhost/pilot-agent:test`, `dir:${copied}`],
+  ]);
+  const { Layers } = await inspect(`dir:${copied}`);
+  expect(Layers).toHaveLength(image.layers.length);
+  expect(await inspect(`oci:${folder.file("image/oci")}:test`)).toMatchObject({ Digest: image.digest });
 });
 
 test("the image is under 100 MB as it is sent", () => {

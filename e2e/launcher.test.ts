@@ -16,6 +16,7 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { needs } from "../test/support/needs.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const launcher = join(root, "bin/pilot-agent");
@@ -41,6 +42,32 @@ test("a copy of the package in a folder with a space in its name runs", async ()
   cpSync(join(root, "dist"), join(folder, "copy of it", "dist"), { recursive: true });
   const { stdout } = await exec(join(folder, "copy of it", "bin/pilot-agent"), ["version", "-s"], { cwd: folder });
   expect(stdout).toContain("client version: ");
+});
+
+test.each([{ words: ["version"] }, { words: ["mesh", "ls"] }])(
+  "$words under a Node that is too old ends with one sentence",
+  async ({ words }) => {
+    const old = join(folder, "old-node");
+    // A Node that says of itself that it is older.
+    const disguise = join(folder, "disguise.cjs");
+    writeFileSync(
+      disguise,
+      'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "18.20.4" } });',
+    );
+    writeFileSync(old, `#!/bin/sh\nexec '${process.execPath}' --require '${disguise}' "$@"\n`, { mode: 0o755 });
+    await expect(exec(launcher, words, { env: { ...process.env, PILOT_AGENT_NODE: old } })).rejects.toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: `pilot-agent needs Node 20.19 or newer; ${process.execPath} is 18.20.4 (PILOT_AGENT_NODE names another one)\n`,
+    });
+  },
+);
+
+test("the launcher asks for the Node that the package does", () => {
+  const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  expect(readFileSync(join(root, "bin/check-node.cjs"), "utf8")).toContain(
+    `needed = [${/(\d+)\.(\d+)/.exec(engines.node)?.slice(1).join(", ")}]`,
+  );
 });
 
 test("without a build it says what to run", async () => {
@@ -79,8 +106,10 @@ test.each([{ signal: "SIGTERM" as const }, { signal: "SIGINT" as const }])(
 
 test.each([
   { limit: "100MiB", flag: "--max-old-space-size=100 " },
-  { limit: "1GiB", flag: "--max-old-space-size=1024 " },
-  { limit: "307200KiB", flag: "--max-old-space-size=300 " },
+  { limit: "204800KiB", flag: "--max-old-space-size=200 " },
+  // No lower than what V8 takes of the largest machine.
+  { limit: "4GiB", flag: "" },
+  { limit: "4294967296", flag: "" },
   { limit: "209715200", flag: "--max-old-space-size=200 " },
   { limit: "10MiB", flag: "--max-old-space-size=64 " },
   { limit: "99999999999999999999GiB", flag: "" },
@@ -94,11 +123,29 @@ test.each([
   expect(stdout).toBe(`${flag}--use-openssl-ca --v8-pool-size=1 ${join(root, "bin/prepared.cjs")} version two words\n`);
 });
 
+test.for([
+  { memory: "1073741824", flag: "" },
+  { memory: "4294967296", flag: "--max-old-space-size=1024 " },
+  { memory: "max", flag: "--max-old-space-size=1024 " },
+])(
+  "GOMEMLIMIT of 1 GiB in a container of $memory bytes starts Node with '$flag'",
+  async ({ memory, flag }, context) => {
+    needs("tmpfs")(context);
+    const cgroup = mkdtempSync(join(folder, "cgroup "));
+    writeFileSync(join(cgroup, "memory.max"), `${memory}\n`);
+    const env = { PATH: process.env.PATH, GOMEMLIMIT: "1073741824", PILOT_AGENT_NODE: "/bin/echo" };
+    const inContainer = `mount --bind "$1" /sys/fs/cgroup && shift && exec "$@"`;
+    const words = ["--mount", "sh", "-c", inContainer, "sh", cgroup, launcher, "version"];
+    const { stdout } = await exec("unshare", words, { env });
+    expect(stdout.startsWith(`${flag}--use-openssl-ca`)).toBe(true);
+  },
+);
+
 test.each([{ name: "NODE_EXTRA_CA_CERTS" }, { name: "SSL_CERT_FILE" }, { name: "SSL_CERT_DIR" }])(
   "roots that $name adds are taken the usual way",
   async ({ name }) => {
     const env = { PATH: process.env.PATH, PILOT_AGENT_NODE: "/bin/echo", [name]: "/roots" };
-    expect((await exec(launcher, ["help"], { env })).stdout).toBe(`${join(root, "dist/main.js")} help\n`);
+    expect((await exec(launcher, ["help"], { env })).stdout).toBe(`${join(root, "bin/start.cjs")} help\n`);
   },
 );
 
@@ -111,21 +158,26 @@ test.each([
   { what: "this Node has built it", isKept: true, words: ["request"], file: "commands.cjs" },
   { what: "this Node has built it", isKept: true, words: ["wait"], file: "commands.cjs" },
   { what: "this Node has built it", isKept: true, words: ["version"], file: "commands.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["analyze"], file: "analysis.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["simulate"], file: "analysis.cjs" },
+  { what: "this Node has built it", isKept: true, words: ["discovery", "explain"], file: "analysis.cjs" },
+  { what: "it is a server", isKept: true, words: ["discovery"], file: "main.js" },
+  { what: "another Node has built it", isKept: false, words: ["analyze"], file: "main.js" },
   { what: "another Node has built it", isKept: false, words: ["wait"], file: "main.js" },
   { what: "it is none of those that a pod waits for", isKept: true, words: ["envoy"], file: "main.js" },
 ])("$words runs from $file when $what", async ({ isKept, words, file }) => {
   const copy = mkdtempSync(join(folder, "prepared "));
   for (const name of ["bin", "dist"]) cpSync(join(root, name), join(copy, name), { recursive: true });
   if (!isKept) for (const name of cacheFiles(copy)) rmSync(join(copy, "dist", name));
-  expect(cacheFiles(copy)).toHaveLength(isKept ? 3 : 0);
+  expect(cacheFiles(copy)).toHaveLength(isKept ? 4 : 0);
   // Whichever file does not run may as well be broken.
-  for (const name of ["proxy.cjs", "commands.cjs", "main.js"].filter((each) => each !== file)) {
+  for (const name of ["proxy.cjs", "commands.cjs", "analysis.cjs", "main.js"].filter((each) => each !== file)) {
     writeFileSync(join(copy, "dist", name), "(() => { throw new Error('the wrong file') })");
   }
   const { stdout } = await exec(join(copy, "bin/pilot-agent"), [...words, "--help"], {
     env: { PATH: process.env.PATH },
   });
-  expect(stdout).toContain(`help for ${words[0]}`);
+  expect(stdout).toContain(`help for ${words.findLast((word) => !word.startsWith("-"))}`);
 });
 
 test.each([{ limit: "" }, { limit: "1GiB" }])(
@@ -143,7 +195,7 @@ test.each([{ limit: "" }, { limit: "1GiB" }])(
     };`,
     );
     const env = { PATH: process.env.PATH, GOMEMLIMIT: limit, NODE_OPTIONS: `--require="${report}"` };
-    for (const name of ["proxy", "version"]) {
+    for (const name of ["proxy", "version", "analyze"]) {
       const { stdout } = await exec(launcher, [name, "--help"], { env });
       expect(stdout).toMatch(/^rejected: false\n(?!rejected)/);
     }

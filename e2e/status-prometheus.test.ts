@@ -1,61 +1,16 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import { beforeEach, expect, test } from "vitest";
 import { freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { needs } from "../test/support/needs.ts";
 import { startHttpServer } from "../test/support/net/http-server.ts";
 import { expectPromtoolAccepts } from "../test/support/status/document.ts";
+import { startPrometheus } from "../test/support/status/prometheus.ts";
 import { fetchBytes } from "../test/support/status/scrape.ts";
+import { startOtlpGrpcReceiver, startOtlpReceiver } from "../test/support/telemetry/otlp-receiver.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "promtool"));
-
-/** A real Prometheus: it has metrics of its own as any application does, and scrapes `target` every second. */
-async function startPrometheus(port: number, target: number) {
-  const folder = await mkdtemp(join(tmpdir(), "status-prometheus-"));
-  const config = `global: {scrape_interval: 1s}\nscrape_configs: [{job_name: pod, metrics_path: /stats/prometheus, static_configs: [{targets: ["127.0.0.1:${target}"]}]}]\n`;
-  await writeFile(join(folder, "prometheus.yml"), config);
-  const flags = {
-    "config.file": "prometheus.yml",
-    "storage.tsdb.path": "data",
-    "web.listen-address": `127.0.0.1:${port}`,
-  };
-  const words = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const child: ChildProcess = spawn("prometheus", words, { cwd: folder, stdio: "ignore" });
-  const exited = new Promise((done) => child.once("exit", done));
-  const stop = async () => {
-    child.kill("SIGKILL");
-    await exited;
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    await until(async () => {
-      const { status } = await fetchBytes(port, "/-/ready").catch(() => ({ status: 0 }));
-      return status === 200 ? undefined : `Prometheus is not ready: ${status}`;
-    });
-  } catch (thrown) {
-    await stop();
-    throw thrown;
-  }
-  return {
-    /** The value of the first series that the expression finds. */
-    async value(expression: string): Promise<string | undefined> {
-      const { text } = await fetchBytes(port, `/api/v1/query?query=${encodeURIComponent(expression)}`);
-      const { data } = JSON.parse(text) as { data: { result: { value: [number, string] }[] } };
-      return data.result[0]?.value[1];
-    },
-    async targetError(): Promise<string | undefined> {
-      const { text } = await fetchBytes(port, "/api/v1/targets");
-      const { data } = JSON.parse(text) as { data: { activeTargets: { lastError: string }[] } };
-      return data.activeTargets[0]?.lastError;
-    },
-    [Symbol.asyncDispose]: stop,
-  };
-}
 
 test("Prometheus takes the merged document of a pod, in which another program's client library has its part", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
@@ -65,7 +20,7 @@ test("Prometheus takes the merged document of a pod, in which another program's 
     env: { ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(port) }) },
   });
   await agent.untilReady();
-  await using prometheus = await startPrometheus(port, agent.ports.status);
+  await using prometheus = await startPrometheus(port, [agent.ports.status]);
   const wanted = [
     'up{job="pod"} == 1',
     "envoy_server_live == 1",
@@ -106,4 +61,47 @@ test("a Node application with prom-client is merged with Envoy's statistics into
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds /m);
   expect(text).toMatch(/^envoy_server_live/m);
   await expectPromtoolAccepts(text);
+});
+
+test.each([
+  {
+    protocol: "HTTP",
+    receive: startOtlpReceiver,
+    env: (url: string) => ({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${url}/v1/metrics` }),
+  },
+  {
+    protocol: "gRPC",
+    receive: startOtlpGrpcReceiver,
+    env: (url: string) => ({
+      OTEL_METRICS_EXPORTER: "otlp",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+      OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    }),
+  },
+])("the merged metrics of a pod are pushed to a collector over $protocol where one is named", async (way) => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using receiver = await way.receive();
+  await using application = await startHttpServer((_request, response) => {
+    response.end("# TYPE shop_orders_total counter\nshop_orders_total 7\n");
+  });
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: {
+      ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ port: String(application.port) }),
+      ...way.env(receiver.url),
+      OTEL_METRIC_EXPORT_INTERVAL: "1000",
+      OTEL_SERVICE_NAME: "shop",
+    },
+  });
+  await agent.untilReady();
+  const wanted = ["envoy_server_live", "shop_orders_total", "istio_agent_scrapes_total"];
+  await until(async () => {
+    const names = new Set(receiver.exports.flatMap(({ metrics }) => metrics.map(({ name }) => name)));
+    const missing = wanted.filter((name) => !names.has(name));
+    return missing.length === 0 ? undefined : `without ${missing.join()}, ${receiver.exports.length} exports`;
+  });
+  const metrics = receiver.exports.flatMap((each) => each.metrics);
+  expect(metrics.find(({ name }) => name === "shop_orders_total")?.points).toMatchObject([{ value: 7 }]);
+  expect(metrics.find(({ name }) => name === "envoy_server_live")?.kind).toBe("gauge");
+  expect(receiver.exports[0]?.resource).toMatchObject({ "service.name": "shop" });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { NAMESPACE } from "../support/cluster/apps.ts";
-import { type MeshCluster, type Pod, SETTLE_MS } from "../support/cluster/start-mesh-cluster.ts";
+import { appDeployment, NAMESPACE } from "../support/cluster/apps.ts";
+import { IMAGE, type MeshCluster, type Pod, SETTLE_MS } from "../support/cluster/start-mesh-cluster.ts";
 import { fetchAnswer } from "../support/net/fetch-answer.ts";
 import { type Load, startLoad } from "../support/net/start-load.ts";
 import { until } from "../support/wait/until.ts";
@@ -29,6 +29,24 @@ export function testFaults(place: () => MeshCluster): void {
     }
     expect(load.failures).toEqual([]);
     expect(load.requests).toBeGreaterThan(100);
+  });
+
+  test("a rolling update of an application that ends at once costs no request where its stop is delayed", async () => {
+    const cluster = place();
+    const annotations = { "inject.pilot-agent.io/application-stop-delay": "5s" };
+    const options = { name: "abrupt", app: "api", version: "abrupt", image: IMAGE, annotations, endsAtOnce: true };
+    const abrupt = appDeployment(options);
+    await cluster.apply([abrupt]);
+    await cluster.untilRolledOut("abrupt");
+    const load = await startCalls(cluster);
+    try {
+      await cluster.kubectl(["-n", NAMESPACE, "rollout", "restart", "deployment/abrupt"]);
+      await cluster.untilRolledOut("abrupt");
+      await cluster.deleteAndWait(abrupt);
+    } finally {
+      await load.stop();
+    }
+    expect(load.failures).toEqual([]);
   });
 
   test("kubectl delete pod lets a request under way finish", async () => {

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import { COMMANDS } from "../../src/cli/commands/list.ts";
+import { runWords } from "../support/cli/run-words.ts";
 import { appDeployment, NAMESPACE } from "../support/cluster/apps.ts";
 import { IMAGE, type MeshCluster, type Pod, SETTLE_MS } from "../support/cluster/start-mesh-cluster.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { fetchAnswer, fetchOk } from "../support/net/fetch-answer.ts";
 import { until } from "../support/wait/until.ts";
 
@@ -17,6 +20,22 @@ export function testPods(place: () => MeshCluster): void {
         expect(initContainers(pod)).toEqual(["istio-init", "istio-proxy"]);
       }
     }
+  });
+
+  test("kube-inject by the webhook, which the API server leads to, prints the pod that a created one becomes", async () => {
+    const cluster = place();
+    using folder = temporaryFolder();
+    const plain = appDeployment({ name: "printed", app: "web", version: "printed", image: IMAGE });
+    const words = ["kube-inject", "-f", folder.write("in.yaml", JSON.stringify(plain)), "--kubeconfig"];
+    const ran = await runWords({ words: [...words, cluster.kubeconfig], commands: COMMANDS, env: {} });
+    expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: "" });
+    const [printed] = ran.stdout.split(/^---$/m);
+    await cluster.kubectl(["-n", NAMESPACE, "apply", "-f", "-"], printed ?? "");
+    await cluster.untilRolledOut("printed");
+    const pod = await cluster.pod("version=printed");
+    expect(initContainers(pod)).toEqual(["istio-init", "istio-proxy"]);
+    expect((await cluster.callFrom(pod, "http://api/")).body).toContain(CALLER);
+    await cluster.deleteAndWait(plain);
   });
 
   test("processes of the proxy's container are called pilot-agent and envoy", async () => {

@@ -192,15 +192,20 @@ test("a directory that goes away while its files are read deletes nothing", asyn
   subscribe(({ changes }) =>
     deleted.push(...changes.flatMap(({ change, name }) => (change === "deleted" ? [name] : []))),
   );
+  // In one step: a file that is being written may be read while it is empty.
+  const replace = async (name: string, text: string) => {
+    await writeFile(at("next"), text);
+    await rename(at("next"), at("conf", name));
+  };
   // Each time at another moment of the reading.
   for (let steps = 0; steps < 30; steps += 1) {
     const seen = store?.snapshot.version ?? 0;
-    await writeFile(at("conf", "0.yaml"), document("a0", `10.0.0.${steps + 2}`));
+    await replace("0.yaml", document("a0", `10.0.0.${steps + 2}`));
     for (let step = 0; step < steps * 4; step += 1) await new Promise((resolve) => setImmediate(resolve));
     await rename(at("conf"), at("away"));
     await until(() => expect(store?.snapshot.version).toBeGreaterThan(seen));
     await rename(at("away"), at("conf"));
-    await writeFile(at("conf", "1.yaml"), document("a1", `10.0.0.${steps + 2}`));
+    await replace("1.yaml", document("a1", `10.0.0.${steps + 2}`));
     await until(() => expect([addressOf("a1"), problems()]).toEqual([`10.0.0.${steps + 2}`, []]));
   }
   expect(deleted).toEqual([]);

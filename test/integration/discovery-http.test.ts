@@ -185,6 +185,14 @@ describe("debug pages", () => {
     ["ecdsz?proxyID=web-1.default", "{}"],
     ["config_dump?proxyID=web-1.default", "outbound|80||a.example"],
     ["config_dump?proxyID=web-1.default&types=endpoints", "10.10.0.11"],
+    ["explain?proxyID=web-1.default", '"name": "virtualInbound"'],
+    ["explain?proxyID=web-1.default&type=eds&name=outbound%7C80%7C%7Ca.example", "10.10.0.11"],
+    ["explain?proxyID=web-1.default&why=outbound%7C80%7C%7Ca.example", '"kind": "ServiceEntry"'],
+    ["explain?proxyID=web-1.default&origins", '"type": "lds"'],
+    [
+      `explain?type=cds&node=${encodeURIComponent(JSON.stringify({ id: "sidecar~192.0.2.1~x.nowhere~nowhere" }))}`,
+      "outbound|80||a.example",
+    ],
     ["config_dump?proxyID=web-1.default&types=eds,CDS", '"clusterName": "outbound|80||a.example"'],
     ["config_dump?proxyID=web-1.default&include_eds", '"dynamicEndpointConfigs"'],
     ["edsz?proxyID=web-1.default", '"clusterName": "outbound|80||a.example"'],
@@ -315,6 +323,10 @@ describe("debug pages", () => {
   test.each([
     ["config_dump", 400, "You must provide a proxyID"],
     ["config_dump?proxyID=nobody", 404, "Proxy not connected to this Pilot instance."],
+    ["explain?proxyID=nobody", 404, "Proxy not connected to this Pilot instance."],
+    ["explain?proxyID=web-1.default&type=sds", 400, 'type is "sds", allowed are cds'],
+    ["explain?proxyID=web-1.default&why=nothing", 404, 'has the name "nothing"'],
+    ["explain?node=no", 400, "node: "],
     ["config_dump?proxyID=web-1.default&types=bootstrap", 400, 'types has "bootstrap"'],
     ["force_disconnect?proxyID=web-1.default", 404, "UNSAFE_ENABLE_ADMIN_ENDPOINTS"],
     ["nothing", 404, "404 page not found"],
@@ -455,7 +467,12 @@ describe("rules over HTTP", () => {
   test.each([
     { path: "/config", body: entry("a", { hosts: [] }), status: 422, says: "hosts" },
     { path: "/config", body: "{", status: 422, says: "line 1" },
-    { path: "/config", body: { kind: "Pod", apiVersion: "v1" }, status: 422, says: "no rule object" },
+    {
+      path: "/config",
+      body: { kind: "Pod", apiVersion: "v1" },
+      status: 422,
+      says: "v1 Pod is not a kind that is read",
+    },
     {
       path: "/config",
       body: `${JSON.stringify(entry("a"))}\n---\n${JSON.stringify(entry("b"))}`,

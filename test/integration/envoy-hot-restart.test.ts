@@ -74,6 +74,12 @@ describe("with the real Envoy", () => {
     const isAlive = lifeOf(envoy.pid);
     await envoy.stop();
     expect(isAlive()).toBe(false);
+    const complaints = t.log.texts().filter((line) => /^(warn|error)/.test(line));
+    // What the reference says of every stop; nothing of the epochs before.
+    expect(complaints.filter((line) => !line.includes("limit of open files"))).toEqual([
+      "warn Aborting proxy",
+      "warn Aborted proxy instance",
+    ]);
     const command = t.log.texts().find((line) => line.includes("--base-id"));
     const baseId = Number(/--base-id (\d+)/.exec(command ?? "")?.[1]);
     expect(baseId).toBeGreaterThan(0);

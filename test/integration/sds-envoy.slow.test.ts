@@ -12,7 +12,8 @@ test.concurrent("a certificate of twenty seconds rotates five times under consta
   await until("six certificates were shown", () => load.answers.size >= 6, 90_000);
   await load.stop();
   expect(load.failures).toEqual([]);
-  expect(load.requests).toBeGreaterThan(1000);
+  // Each was in use for more than one handshake: how many there are in ten seconds is the machine's affair.
+  expect(Math.min(...[...load.answers.values()].slice(0, 5))).toBeGreaterThan(10);
 });
 
 test.concurrent("with the CA down for almost a whole half life no request fails and no stream is closed", async () => {

@@ -70,6 +70,17 @@ test("a file is analyzed as if it were in the cluster, and counts before the obj
   expect(stdout).not.toContain("IST0101");
 });
 
+test("an explanation of objects of a cluster names the cluster and their versions", async () => {
+  const { kubeconfig, folder } = cluster();
+  const node = join(folder, "node.json");
+  writeFileSync(node, JSON.stringify({ id: "sidecar~192.0.2.1~x.default~default.svc.cluster.local", metadata: {} }));
+  const why = ["--node", node, "--type", "rds", "--why", "web.default.svc.cluster.local"];
+  const words = ["discovery", "explain", "--kube", "--kubeconfig", kubeconfig, ...why];
+  const { stdout } = await runWords({ words, commands: COMMANDS, env: {} });
+  expect(stdout).toMatch(/from VirtualService default\/web \(cluster \S+, version \d+\)\n/);
+  expect(stdout).toMatch(/from Service default\/web \(cluster \S+, version \d+\)\n/);
+});
+
 test("what the account may not read is said and left out", async () => {
   const server = cluster();
   const token = await server.token({ namespace: "default", account: "reader" });

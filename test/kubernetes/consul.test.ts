@@ -4,6 +4,7 @@ import type { ConsulSettings } from "../../src/settings/discovery-settings.ts";
 import { type RealConsul, startConsul } from "../support/consul/start-consul.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { needs } from "../support/needs.ts";
+import { startHttpServer } from "../support/net/http-server.ts";
 import { until } from "../support/wait/until.ts";
 
 beforeEach(needs("consul"));
@@ -149,10 +150,29 @@ describe.concurrent("a real Consul", () => {
       });
     for (let at = 0; at < names.length; at += 50)
       await Promise.all(names.slice(at, at + 50).map((name) => register(name, "10.0.0.1")));
-    const { server, services, endpoints } = await connect(consul);
+    // Between the two, to see what is asked.
+    const asked: string[] = [];
+    await using front = await startHttpServer(async (request, response) => {
+      asked.push(request.url ?? "");
+      try {
+        const answer = await fetch(`${consul.url}${request.url}`);
+        const index = answer.headers.get("x-consul-index") ?? "";
+        response.writeHead(answer.status, { "x-consul-index": index }).end(await answer.text());
+      } catch {
+        response.destroy();
+      }
+    });
+    const { server, services, endpoints } = await connect(consul, { url: front.url });
     await using _ = server;
     await until(() => expect(services().length).toBeGreaterThanOrEqual(1000));
+    asked.length = 0;
     await register("s500", "10.0.0.5");
     await until(() => expect(endpoints("s500")).toEqual(["10.0.0.5 Healthy"]));
+    // Of the others it is enough to know that they have not changed.
+    const read = asked.filter((path) => path.startsWith("/v1/health/service/") && !path.includes("filter="));
+    expect(new Set(read.map((path) => path.split("?")[0]))).toEqual(new Set(["/v1/health/service/s500"]));
+    const compared = asked.filter((path) => path.includes("filter="));
+    expect(compared.length).toBeGreaterThan(0);
+    expect(compared.length).toBeLessThanOrEqual(services().length);
   });
 });

@@ -153,6 +153,29 @@ test.each([
   },
 );
 
+test("a gateway that leads into a network has the label, the view and the ports by which other networks find it", async () => {
+  const objects = documentsOf(await renderChart("gateway", "istio-eastwestgateway", ["networkGateway=network1"]));
+  const service = objects.find(({ kind }) => kind === "Service");
+  expect(service?.metadata.labels).toMatchObject({ "topology.istio.io/network": "network1" });
+  const { ports = [] } = (service?.spec ?? {}) as { readonly ports?: readonly { readonly port: number }[] };
+  expect(ports.map(({ port }) => port).toSorted()).toEqual([15012, 15017, 15021, 15443]);
+  const deployment = JSON.stringify(objects.find(({ kind }) => kind === "Deployment"));
+  expect(deployment).toContain('{"name":"ISTIO_META_REQUESTED_NETWORK_VIEW","value":"network1"}');
+});
+
+test("the account for other control planes reads Secrets and writes roots only where values say so", async () => {
+  const rightsWith = async (...values: readonly string[]) => {
+    const objects = documentsOf(await renderChart("base", "istio-base", ["reader.enabled=true", ...values]));
+    const role = objects.find(
+      ({ kind, metadata }) => kind === "ClusterRole" && metadata.name.startsWith("istio-reader"),
+    );
+    return JSON.stringify(role?.rules);
+  };
+  expect(await rightsWith()).not.toMatch(/secrets|configmaps|leases/);
+  expect(await rightsWith("reader.gatewaySecrets=true")).toMatch(/secrets.*subjectaccessreviews/);
+  expect(await rightsWith("reader.controlled=true")).toMatch(/configmaps.*leases/);
+});
+
 test("the values of injection are those that are built in, except for the image", async () => {
   const map = (await rendered("istiod")).find(({ metadata }) => metadata.name === "istio-sidecar-injector");
   const { global, ...rest } = JSON.parse((map?.data as Record<string, string> | undefined)?.values ?? "");

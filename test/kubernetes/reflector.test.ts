@@ -4,7 +4,7 @@ import { MetricRegistry } from "../../src/base/metric-registry.ts";
 import { readKubeconfig } from "../../src/kubernetes/access/read-kubeconfig.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../src/kubernetes/client.ts";
 import { declareKubernetesMetrics } from "../../src/kubernetes/metrics.ts";
-import type { KubernetesObject, ResourceKind } from "../../src/kubernetes/objects.ts";
+import type { ApiObject, ResourceKind } from "../../src/kubernetes/objects.ts";
 import type { Reflector } from "../../src/kubernetes/reflector/reflector.ts";
 import { startReflector } from "../../src/kubernetes/reflector/start-reflector.ts";
 import { startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
@@ -42,7 +42,7 @@ async function follow(opened: CloseStack, group: string, given?: KubernetesClien
     startReflector<string>({
       client,
       resource: { ...CONFIG_MAPS, labelSelector: `group=${group}` },
-      reduce: ({ data }: KubernetesObject) => (data as { key?: string } | undefined)?.key ?? "",
+      reduce: ({ data }: ApiObject) => (data as { key?: string } | undefined)?.key ?? "",
       onChange: (key, after, before) => changes.push(`${key} ${before ?? "-"} > ${after ?? "-"}`),
       log,
       metrics: declareKubernetesMetrics(registry),

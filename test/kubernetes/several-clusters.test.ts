@@ -1,11 +1,18 @@
 import { expect, test } from "vitest";
 import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
-import { kubePod, kubeService, kubeSlice } from "../support/discovery/kubernetes-objects.ts";
+import { SECRET_TYPE } from "../../src/xds/type-urls.ts";
+import { createTestCa } from "../support/certs/test-ca.ts";
+import { renderChart } from "../support/deploy/render-chart.ts";
+import { certificatesOf, gatewayNode, tlsSecret } from "../support/discovery/gateway.ts";
+import { kubeNode, kubePod, kubeService, kubeSlice } from "../support/discovery/kubernetes-objects.ts";
 import { type DiscoveryServer, startDiscoveryServer } from "../support/discovery/server.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { type Kubernetes, startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
+import { freePorts } from "../support/net/free-ports.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 import { until } from "../support/wait/until.ts";
+import { injector, validator } from "../support/webhooks/configurations.ts";
+import { webhookSettings } from "../support/webhooks/settings.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const place = sharedPlace(["kubernetes"], async (opened) => {
@@ -52,8 +59,12 @@ const secret = (name: string, data: Readonly<Record<string, string>>) => ({
 const remoteSecret = (cluster: Kubernetes, id = "east") =>
   secret(`remote-${id}`, { [id]: cluster.kubeconfigFor({ token: cluster.adminToken }) });
 
-const start = (remote: { readonly timeoutMs?: number; readonly staleMs?: number } = {}) =>
+const start = (
+  remote: { readonly timeoutMs?: number; readonly staleMs?: number } = {},
+  more: Parameters<typeof startDiscoveryServer>[0] = {},
+) =>
   startDiscoveryServer({
+    ...more,
     clusterId: "own",
     kubernetes: {
       kubeconfig: place().own.kubeconfig,
@@ -63,9 +74,13 @@ const start = (remote: { readonly timeoutMs?: number; readonly staleMs?: number 
   });
 
 /** The endpoints of `web` as a proxy is sent them, newest last. */
-function followWeb({ ports }: DiscoveryServer) {
+function followWeb({ ports }: DiscoveryServer, metadata = {}) {
   const stream = openSotw({ port: ports.grpc, library: "ours" });
-  stream.send({ node: testNode(), typeUrl: URLS.EDS, resourceNames: ["outbound|80||web.prod.svc.cluster.local"] });
+  stream.send({
+    node: testNode({ metadata }),
+    typeUrl: URLS.EDS,
+    resourceNames: ["outbound|80||web.prod.svc.cluster.local"],
+  });
   const addresses = () => {
     const [resource] = stream.responses.at(-1)?.resources ?? [];
     const { endpoints = [] } = decodeMessage(
@@ -240,4 +255,150 @@ test("a proxy calls a service by the address that its own cluster gave it", asyn
     const domains = virtualHosts.find(({ name }) => name === "web.prod.svc.cluster.local:80")?.domains ?? [];
     expect(domains.filter((domain) => domain.startsWith("10."))).toEqual([clusterIP]);
   }
+});
+
+test("a gateway of a remote cluster gets that cluster's Secrets, and those of the own cluster where it has none", async () => {
+  const { own, east } = place();
+  const ca = await createTestCa();
+  const [near, far, only] = [await ca.pair(["a.example"]), await ca.pair(["a.example"]), await ca.pair(["b.example"])];
+  await own.apply(manifests(remoteSecret(east), tlsSecret("prod", "a", near), tlsSecret("prod", "b", only)));
+  await east.apply(manifests(tlsSecret("prod", "a", far)));
+  await using server = await start();
+  await until(async () => expect((await freshnessOf(server, "east"))?.state).toBe("synced"), 30_000);
+  const token = await east.token({ namespace: "prod", account: "web", audiences: ["istio-ca"] });
+  const tls = { ca: server.discovery.rootPem };
+  await using stream = openSotw({ port: server.ports.secureGrpc, token, tls, clusterId: "east" });
+  const resourceNames = ["kubernetes://a", "kubernetes://b"];
+  stream.send({ node: gatewayNode("prod", "web", "east"), typeUrl: SECRET_TYPE, resourceNames });
+  // The account's rights in its own cluster decide.
+  await east.apply(manifests(clusterAdmin("web")));
+  // A response has what is new.
+  const received = () => Object.assign({}, ...stream.responses.map(certificatesOf)) as Record<string, string>;
+  const both = { "kubernetes://a": far.cert, "kubernetes://b": only.cert };
+  await until(() => expect(received()).toEqual(both), 60_000);
+  const next = await ca.pair(["a.example"]);
+  await east.apply(manifests(tlsSecret("prod", "a", next)));
+  await until(() => expect(received()["kubernetes://a"]).toBe(next.cert));
+});
+
+test("roots are kept in the namespaces of a cluster that names the control plane's cluster, and only then", async () => {
+  const { own, east } = place();
+  await own.apply(manifests(remoteSecret(east)));
+  await using server = await start();
+  await until(async () => expect((await freshnessOf(server, "east"))?.state).toBe("synced"), 30_000);
+  const roots = async () => {
+    const path = "/api/v1/namespaces/prod/configmaps/istio-ca-root-cert";
+    const { data } = (await east.api.json({ path }).catch(() => ({}))) as { data?: Readonly<Record<string, string>> };
+    return data?.["root-cert.pem"];
+  };
+  expect(await roots()).toBeUndefined();
+  const annotate = (value: string) =>
+    east.kubectl(["annotate", "--overwrite", "ns", "istio-system", `topology.istio.io/controlPlaneClusters=${value}`]);
+  await annotate("west, own");
+  await until(async () => expect(await roots()).toBe(server.discovery.rootPem), 30_000);
+  await annotate("west");
+  await east.kubectl(["-n", "prod", "delete", "configmap", "istio-ca-root-cert"]);
+  await own.apply(manifests(...web("10.1.0.1")));
+  expect(await roots()).toBeUndefined();
+});
+
+test("endpoints of a cluster on another network are the addresses of its east-west gateway, as its Service has them", async () => {
+  const { own, east } = place();
+  await own.apply(manifests(remoteSecret(east)));
+  await using server = await start();
+  await using proxy = followWeb(server, { NETWORK: "own-network" });
+  await until(() => expect(proxy.addresses()).toEqual(BOTH), 30_000);
+  const gateway = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: "eastwest",
+      namespace: "istio-system",
+      labels: { "topology.istio.io/network": "east-network" },
+    },
+    spec: { externalIPs: ["192.0.2.7"], selector: { app: "eastwest" }, ports: [{ name: "tls", port: 15443 }] },
+  };
+  await east.apply(manifests(gateway));
+  await until(() => expect(proxy.addresses()).toEqual(["10.1.0.1", "192.0.2.7"]), 30_000);
+  await east.kubectl(["-n", "istio-system", "delete", "service", "eastwest"]);
+  await until(() => expect(proxy.addresses()).toEqual(BOTH), 30_000);
+});
+
+test("nodes of a cluster on another network are its gateways, where a NodePort Service selects them", async () => {
+  const { own, east } = place();
+  await own.apply(manifests(remoteSecret(east)));
+  await using server = await start();
+  await using proxy = followWeb(server, { NETWORK: "own-network" });
+  await until(() => expect(proxy.addresses()).toEqual(BOTH), 30_000);
+  const gateway = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: "eastwest-nodes",
+      namespace: "istio-system",
+      labels: { "topology.istio.io/network": "east-network" },
+      annotations: { "traffic.istio.io/nodeSelector": '{"ingress":"yes"}' },
+    },
+    spec: { type: "NodePort", selector: { app: "eastwest" }, ports: [{ name: "tls", port: 15443, nodePort: 31443 }] },
+  };
+  const node = async (name: string, ingress: string, address: string) => {
+    const { status, ...object } = kubeNode(name, { ingress }, address);
+    await east.apply(manifests(object));
+    const patch = ["patch", "node", name, "--subresource=status", "--type=merge"];
+    await east.kubectl([...patch, "-p", JSON.stringify({ status })]);
+  };
+  await node("edge-1", "yes", "192.0.2.21");
+  await node("edge-2", "no", "192.0.2.22");
+  await east.apply(manifests(gateway));
+  await until(() => expect(proxy.addresses()).toEqual(["10.1.0.1", "192.0.2.21"]), 30_000);
+  const networks = (await (await server.get("/debug/networkz")).json()) as readonly object[];
+  expect(JSON.stringify(networks)).toContain("31443");
+  await east.kubectl(["label", "--overwrite", "node", "edge-2", "ingress=yes"]);
+  await until(() => expect(proxy.addresses()).toEqual(["10.1.0.1", "192.0.2.21", "192.0.2.22"]), 30_000);
+  await east.kubectl(["delete", "node", "edge-1", "edge-2"]);
+  await until(() => expect(proxy.addresses()).toEqual(BOTH), 30_000);
+  await east.kubectl(["-n", "istio-system", "delete", "service", "eastwest-nodes"]);
+});
+
+test("webhooks of a cluster that names the control plane's cluster get its CA bundle, by the rights of the chart's reader", async () => {
+  const { own, east } = place();
+  const values = ["reader.enabled=true", "reader.controlled=true", "base.enableCRDs=false", "defaultRevision="];
+  await east.kubectl(["apply", "-f", "-"], await renderChart("base", "istio-base", values));
+  const token = await east.token({ namespace: "istio-system", account: "istio-reader-service-account" });
+  await own.apply(manifests(secret("remote-east", { east: east.kubeconfigFor({ token }) })));
+  const [port = 0] = await freePorts(1);
+  const host = "127.0.0.1";
+  const any = { host, port: 0 };
+  const ports = { http: any, grpc: any, secureGrpc: any, https: { host, port } };
+  await using server = await start({}, { ports, webhooks: webhookSettings() });
+  await until(async () => expect((await freshnessOf(server, "east"))?.state).toBe("synced"), 30_000);
+  await east.apply(manifests(injector(port), validator(port)));
+  const entries = async (kind: string, name: string) => {
+    const printed = await east.kubectl(["get", kind, name, "-o", "json"]);
+    const { webhooks } = JSON.parse(printed) as {
+      webhooks: readonly { clientConfig: { caBundle?: string }; failurePolicy: string }[];
+    };
+    return webhooks.map(({ clientConfig, failurePolicy }) => [clientConfig.caBundle, failurePolicy]);
+  };
+  const injecting = () => entries("mutatingwebhookconfiguration", "istio-sidecar-injector");
+  const validating = () => entries("validatingwebhookconfiguration", "istio-validator-istio-system");
+  const annotate = (value: string) =>
+    east.kubectl(["annotate", "--overwrite", "ns", "istio-system", `topology.istio.io/controlPlaneClusters=${value}`]);
+  await annotate("own");
+  const bundle = Buffer.from(server.discovery.rootPem).toString("base64");
+  await until(async () => {
+    expect(new Set((await injecting()).map(([caBundle]) => caBundle))).toEqual(new Set([bundle]));
+    expect(await validating()).toEqual([[bundle, "Fail"]]);
+  }, 30_000);
+  // Not any more, once the cluster names another.
+  await annotate("west");
+  await until("the cluster is let go", () =>
+    server.log.text().includes("cluster is not controlled from here any more"),
+  );
+  await east.delete(manifests(validator(port))[0] as Manifest);
+  await east.apply(manifests(validator(port)));
+  await own.apply(manifests(...web("10.1.0.1")));
+  expect(await validating()).toEqual([[undefined, "Ignore"]]);
+  await east.delete(manifests(injector(port))[0] as Manifest);
+  await east.delete(manifests(validator(port))[0] as Manifest);
 });

@@ -103,6 +103,26 @@ test("an invalid object says so in its status and by an Event, until it is mende
   expect(mended.status).not.toHaveProperty("validationMessages");
 });
 
+test("an object with a member that has no effect is in force, and its status and an Event name the member", async () => {
+  const { kubernetes } = place();
+  const { apiVersion, metadata } = rule("idle", []);
+  const server = {
+    port: { number: 80, name: "http", protocol: "HTTP" },
+    hosts: ["*"],
+    defaultEndpoint: "127.0.0.1:8080",
+  };
+  const spec = { selector: { app: "edge" }, servers: [server] };
+  await kubernetes.apply(manifests({ apiVersion, kind: "Gateway", metadata, spec }));
+  const warned = ["PassedValidation=True/Warning", "Reconciled=True/Reconciled"];
+  await until(async () => expect(await conditionsOf("shop", "gateways", "idle")).toEqual(warned));
+  const stored = await read("shop", "gateways", "idle");
+  expect(stored.status?.validationMessages?.[0]?.level).toBe("WARNING");
+  expect(JSON.stringify(stored.status)).toContain("spec.servers[0].defaultEndpoint: has no effect");
+  await until(async () =>
+    expect(await eventsOf("shop", "Gateway", "idle")).toMatchObject([{ reason: "Warning", count: 1 }]),
+  );
+});
+
 test("nothing is written that is equal: neither another replica nor a later change touches the object", async () => {
   const { kubernetes, server } = place();
   await kubernetes.apply(manifests(rule("calm", GOOD)));

@@ -2,8 +2,6 @@ import { expect, test } from "vitest";
 import { startAdmissionServer } from "../../src/admission/index.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import { COMMANDS } from "../../src/cli/commands/list.ts";
-import { buildWebhookConfiguration } from "../../src/inject/core/configuration/webhook-configuration.ts";
-import { INJECTION_RULES } from "../../src/inject/core/rules.ts";
 import { httpRequest } from "../../src/net/http-client/http-request.ts";
 import { makeCertificate } from "../support/certs/certificates.ts";
 import { runWords } from "../support/cli/run-words.ts";
@@ -15,6 +13,7 @@ import { type Kubernetes, startKubernetes } from "../support/kubernetes/start-ku
 import { freePorts } from "../support/net/free-ports.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 import { until } from "../support/wait/until.ts";
+import { injector, validator } from "../support/webhooks/configurations.ts";
 import { answerOf, podOf, reviewOf } from "../support/webhooks/injector.ts";
 import { webhookSettings } from "../support/webhooks/settings.ts";
 
@@ -53,49 +52,6 @@ const place = sharedPlace(["kubernetes"], async (opened) => {
   await untilPatched(kubernetes);
   return { kubernetes, server, port };
 });
-
-function injector(port: number, more: object = {}): object {
-  return buildWebhookConfiguration({
-    revision: "default",
-    tag: "",
-    systemNamespace: "istio-system",
-    url: `https://${host}:${port}/inject`,
-    serviceName: "",
-    path: "/inject",
-    caBundle: "",
-    namespacesByDefault: false,
-    selectsObjects: false,
-    reinvocationPolicy: "Never",
-    failurePolicy: "Fail",
-    rules: INJECTION_RULES.current,
-    ...more,
-  });
-}
-
-function validator(port: number): object {
-  return {
-    apiVersion: "admissionregistration.k8s.io/v1",
-    kind: "ValidatingWebhookConfiguration",
-    metadata: { name: "istio-validator-istio-system", labels: { "istio.io/rev": "default" } },
-    webhooks: [
-      {
-        name: "rev.validation.istio.io",
-        clientConfig: { url: `https://${host}:${port}/validate` },
-        sideEffects: "None",
-        admissionReviewVersions: ["v1"],
-        failurePolicy: "Ignore",
-        rules: [
-          {
-            operations: ["CREATE", "UPDATE"],
-            apiGroups: ["networking.istio.io", "security.istio.io", "telemetry.istio.io", "extensions.istio.io"],
-            apiVersions: ["*"],
-            resources: ["*"],
-          },
-        ],
-      },
-    ],
-  };
-}
 
 interface Configuration {
   readonly metadata: {
@@ -241,7 +197,8 @@ test("the injection config and the mesh config of ConfigMaps count from the next
   expect(await shown()).toContain("hub.example");
   // The command reads the same.
   using folder = temporaryFolder();
-  const words = ["kube-inject", "-f", folder.write("pod.yaml", pod("web")), "--kubeconfig", kubernetes.kubeconfig];
+  const cluster = ["--kubeconfig", kubernetes.kubeconfig, "--injectConfigMapName", "istio-sidecar-injector"];
+  const words = ["kube-inject", "-f", folder.write("pod.yaml", pod("web")), ...cluster];
   const without = await runWords({ words, commands: COMMANDS, env: {} });
   expect(without.stderr).toMatch(/ConfigMap "istio-sidecar-injector" is not in namespace "istio-system": name it with/);
   await kubernetes.apply(
@@ -251,6 +208,62 @@ test("the injection config and the mesh config of ConfigMaps count from the next
   expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
   expect(stdout).toContain("third.example/proxyv2");
   expect(stdout).toContain("FROM_MESH");
+});
+
+test("kube-inject asks the cluster's webhook, says who injected, and ends with its reason where it refuses", async () => {
+  const { kubernetes } = place();
+  using folder = temporaryFolder();
+  const deployment = (annotations = {}, labels = {}) => ({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "shop", namespace: "apps" },
+    spec: {
+      selector: { matchLabels: { app: "shop" } },
+      template: {
+        metadata: { labels: { app: "shop", ...labels }, annotations },
+        spec: { containers: [{ name: "app", image: "shop:1" }] },
+      },
+    },
+  });
+  const run = (object: object, ...more: readonly string[]) => {
+    const words = ["kube-inject", "-f", folder.write("in.yaml", JSON.stringify(object)), ...more];
+    return runWords({ words: [...words, "--kubeconfig", kubernetes.kubeconfig], commands: COMMANDS, env: {} });
+  };
+  // Of the cluster alone: a command that renders by itself knows nothing of ProxyConfig objects.
+  const rule = {
+    apiVersion: "networking.istio.io/v1beta1",
+    kind: "ProxyConfig",
+    metadata: { name: "shop", namespace: "apps" },
+    spec: { selector: { matchLabels: { app: "shop" } }, environmentVariables: { FROM_WEBHOOK: "yes" } },
+  };
+  await kubernetes.apply(manifests(rule));
+  await until(async () => expect((await run(deployment())).stdout).toContain("FROM_WEBHOOK"));
+  const { code, stdout, stderr } = await run(deployment());
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toMatch(/name: ISTIO_META_WORKLOAD_NAME\n\s+value: shop/);
+  expect(stdout).toContain("kubernetes://apis/apps/v1/namespaces/apps/deployments/shop");
+  // What told the webhook who owns the pod is not part of the result.
+  expect(stdout).not.toMatch(/ownerReferences|generateName/);
+  expect((await run(deployment(), "--explain")).stdout).toBe(
+    'Deployment "apps/shop": injected: webhook istio-sidecar-injector injects it\n',
+  );
+  // kube-uninject gives the original back.
+  const back = await runWords({
+    words: ["kube-uninject", "-f", folder.write("injected.yaml", stdout)],
+    commands: COMMANDS,
+    env: {},
+  });
+  expect(back.stdout).not.toContain("istio");
+  const unwanted = await run(deployment({}, { "sidecar.istio.io/inject": "false" }));
+  expect(unwanted.stdout).not.toContain("istio-proxy");
+  expect(unwanted.stderr).toContain("has sidecar injection disabled");
+  const refused = await run(deployment({ "sidecar.istio.io/proxyCPU": "lots" }));
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/webhook istio-sidecar-injector refuses it: [\s\S]*sidecar\.istio\.io\/proxyCPU/);
+  expect(refused.stdout).toBe("");
+  // A revision without a webhook: its ConfigMaps, or which is missing.
+  const other = await run(deployment(), "--revision", "canary");
+  expect(other.stderr).toContain('ConfigMap "istio-canary" is not in namespace "istio-system"');
 });
 
 test("a ProxyConfig object is in the effective config of the pods it selects", async () => {

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "vitest";
+import { chromiumPath } from "./console/chromium-path.ts";
 import { hasBinary } from "./kubernetes/binaries.ts";
 import { skipWith } from "./skip-with.ts";
 
@@ -15,6 +16,7 @@ const REQUIREMENTS = {
   iptables: { present: () => onPath("iptables-nft") && onPath("iptables-legacy"), install: "apt-get install iptables" },
   nft: { present: () => onPath("nft"), install: "apt-get install nftables" },
   dpkg: { present: () => onPath("dpkg-query"), install: "run on Debian, whose packages the image is made of" },
+  skopeo: { present: () => onPath("skopeo"), install: "apt-get install skopeo" },
   dig: { present: () => onPath("dig"), install: "apt-get install dnsutils" },
   curl: { present: () => onPath("curl"), install: "apt-get install curl" },
   tcpdump: { present: () => onPath("tcpdump"), install: "apt-get install tcpdump" },
@@ -39,6 +41,10 @@ const REQUIREMENTS = {
   },
   consul: { present: () => hasBinary("consul"), install: "npm run kubernetes -- get consul" },
   helm: { present: () => hasBinary("helm"), install: "npm run kubernetes -- get helm" },
+  chromium: {
+    present: () => chromiumPath() !== undefined,
+    install: "apt-get install chromium fonts-dejavu-core",
+  },
   envoy: { present: () => envoyPath() !== undefined, install: "./bin/pilot-agent envoy path" },
 } as const;
 

@@ -2,7 +2,7 @@ import { KINDS, type Kind } from "../../../src/istio-api/kinds.ts";
 import type { ClusterAccess } from "../../../src/kubernetes/access/cluster-access.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../../src/kubernetes/client.ts";
 import { KubernetesError } from "../../../src/kubernetes/kubernetes-error.ts";
-import type { KubernetesObject, ResourceKind } from "../../../src/kubernetes/objects.ts";
+import type { ApiObject, ResourceKind } from "../../../src/kubernetes/objects.ts";
 import type { HostPort } from "../../../src/net/host-port.ts";
 import { pluralOf } from "../../support/kubernetes/rule-definitions.ts";
 import type { AdsNode } from "../../support/xds/following-client.ts";
@@ -42,7 +42,7 @@ export async function* compareControlPlanes(options: CompareOptions): AsyncGener
   }
 }
 
-async function listAll(client: KubernetesClient, resource: ResourceKind): Promise<readonly KubernetesObject[]> {
+async function listAll(client: KubernetesClient, resource: ResourceKind): Promise<readonly ApiObject[]> {
   return (await client.list(resource)).items;
 }
 
@@ -62,7 +62,7 @@ async function readRules(client: KubernetesClient): Promise<readonly Json[]> {
   return [...(await Promise.all(lists)).flat(), ...services.map((item) => ({ ...item, kind: "Service" }) as Json)];
 }
 
-function nodesOf(pods: readonly KubernetesObject[], clusterId: string): readonly AdsNode[] {
+function nodesOf(pods: readonly ApiObject[], clusterId: string): readonly AdsNode[] {
   const byKind = new Map<string, AdsNode>();
   for (const pod of pods) {
     const node = nodeOfPod(pod, clusterId);

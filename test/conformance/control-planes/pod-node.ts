@@ -1,9 +1,9 @@
-import type { KubernetesObject } from "../../../src/kubernetes/objects.ts";
+import type { ApiObject } from "../../../src/kubernetes/objects.ts";
 import type { AdsNode } from "../../support/xds/following-client.ts";
 import { type Json, list, object, objects, text } from "../discovery/json.ts";
 
 /** How the proxy of a pod introduces itself: what the injector and the downward API tell an agent. Undefined without address. */
-export function nodeOfPod(pod: KubernetesObject, clusterId: string): AdsNode | undefined {
+export function nodeOfPod(pod: ApiObject, clusterId: string): AdsNode | undefined {
   const { name = "", namespace = "default", labels = {} } = pod.metadata;
   const [spec, status] = [object(pod.spec), object(pod.status)];
   const ips = objects(status.podIPs).map(({ ip }) => text(ip));

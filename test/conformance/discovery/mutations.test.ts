@@ -88,7 +88,7 @@ for (const [kind, { compare, resources }] of Object.entries(KINDS)) {
       }
     }
     expect([...unnoticed]).toEqual([]);
-  });
+  }, 300_000);
 }
 
 describe("name tables", () => {

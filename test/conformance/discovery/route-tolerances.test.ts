@@ -19,6 +19,19 @@ test.each([
   expect(found.length === 0).toBe(accepted);
 });
 
+test.each([
+  { domain: "127.0.0.21", accepted: true },
+  { domain: "[::1]", accepted: true },
+  { domain: "10.0.0.1", accepted: false },
+])("$domain as a further name of a service is accepted: $accepted", ({ domain, accepted }) => {
+  const host = (...domains: readonly string[]): Json => ({
+    name: "80",
+    virtualHosts: [{ name: "a.example:80", domains }],
+  });
+  expect(compareRoutes([host("a.example")], [host("a.example", domain)], known).length === 0).toBe(accepted);
+  expect(compareRoutes([host("a.example", domain)], [host("a.example")], known)).toHaveLength(1);
+});
+
 test("a virtual host of the reference that is missing is never accepted, whoever knows it", () => {
   expect(compareRoutes([config("80", ["ghost.example:80"])], [config("80", [])], known)).toHaveLength(1);
 });

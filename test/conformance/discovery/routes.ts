@@ -24,7 +24,10 @@ export function compareRoutes(
   });
   return found.filter(
     (difference) =>
-      !isAcceptedRoute(difference, clusters) && !isFurtherHost(difference, context) && !keepsPort(difference),
+      !isAcceptedRoute(difference, clusters) &&
+      !isFurtherHost(difference, context) &&
+      !keepsPort(difference) &&
+      !isBoundAddress(difference),
   );
 }
 
@@ -32,6 +35,11 @@ export function compareRoutes(
 function isFurtherHost({ path, golden, ours }: Difference, { addresses }: CaseContext): boolean {
   const host = /^routes\[[^\]]*\]\.virtualHosts\.(.+):\d+$/.exec(path)?.[1];
   return host !== undefined && golden === undefined && ours !== undefined && !addresses.has(host);
+}
+
+/** Where a listener is bound to a loopback address for one service, the address is a name of it: clients need no Host header. */
+function isBoundAddress({ path, golden, ours }: Difference): boolean {
+  return /\.domains\.(127(\.\d+){3}|\[::1\])$/.test(path) && golden === undefined && ours === true;
 }
 
 /** Hosts of all ports stand side by side, told apart by the port that the reference then has Envoy ignore. */

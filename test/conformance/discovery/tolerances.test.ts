@@ -68,6 +68,20 @@ test("no panic threshold is as good as zero, unless endpoints are ejected", () =
   expect(compareClusters([limited], [cluster({})])).toHaveLength(1);
 });
 
+test.each([
+  { name: "inbound|80||", accepted: true },
+  { name: "PassthroughCluster", accepted: false },
+])("a second address that $name calls from is accepted: $accepted", ({ name, accepted }) => {
+  const bound = (more: Json): Json => ({
+    name,
+    type: "ORIGINAL_DST",
+    upstreamBindConfig: { sourceAddress: { address: "127.0.0.6" }, ...more },
+  });
+  const second = { extraSourceAddresses: [{ address: { address: "::6" } }] };
+  expect(compareClusters([bound({})], [bound(second)]).length === 0).toBe(accepted);
+  expect(compareClusters([bound(second)], [bound({})])).not.toEqual([]);
+});
+
 test("the inbound side of a port that only UDP is served on may be left out", () => {
   const udp = { name: "inbound|5353||", type: "ORIGINAL_DST" };
   const context = buildContext(entry("{hosts: [a], ports: [{number: 53, targetPort: 5353, name: d, protocol: UDP}]}"));

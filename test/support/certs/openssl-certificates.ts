@@ -48,7 +48,8 @@ function makeCertificates(): OpensslCertificates {
 
 const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "-"];
 
-function makeLeaf(ca: CertifiedKey, name: string, altNames: string): CertifiedKey {
+/** A certificate of the CA; `altNames` as openssl writes them, `DNS:a.example`. */
+export function makeLeaf(ca: CertifiedKey, name: string, altNames: string): CertifiedKey {
   const request = openssl(["req", ...NEW_KEY, "-subj", `/CN=${name}`]);
   const { key } = takeApart(request);
   const serial = `0x${randomBytes(8).toString("hex")}`;

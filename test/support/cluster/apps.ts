@@ -27,7 +27,7 @@ const server = http.createServer(async (request, response) => {
   response.end(JSON.stringify({ pod: process.env.POD_NAME, version: process.env.VERSION, path: url.pathname, headers: request.headers }));
 });
 server.listen(8080);
-process.on("SIGTERM", () => setTimeout(() => server.close(() => process.exit(0)), 3000));
+process.on("SIGTERM", () => process.env.ENDS_AT_ONCE ? process.exit(0) : setTimeout(() => server.close(() => process.exit(0)), 3000));
 `;
 
 export interface AppOptions {
@@ -39,11 +39,14 @@ export interface AppOptions {
   readonly replicas?: number;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly namespace?: string;
+  /** On SIGTERM, with requests under way or not. */
+  readonly endsAtOnce?: boolean;
 }
 
 /** A Deployment as any team would write it: nothing in it is of the mesh. */
 export function appDeployment(options: AppOptions): Manifest {
   const { name, image, app = name, version = "v1", replicas = 1, annotations = {}, namespace = NAMESPACE } = options;
+  const { endsAtOnce = false } = options;
   const labels = { app, version };
   const probe = { httpGet: { path: "/healthz", port: 8080 }, periodSeconds: 2 };
   return {
@@ -70,6 +73,7 @@ export function appDeployment(options: AppOptions): Manifest {
               ports: [{ containerPort: 8080 }],
               env: [
                 { name: "VERSION", value: version },
+                ...(endsAtOnce ? [{ name: "ENDS_AT_ONCE", value: "yes" }] : []),
                 { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
               ],
               readinessProbe: probe,

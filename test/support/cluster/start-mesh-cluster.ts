@@ -1,3 +1,4 @@
+import { thisArchitecture } from "../../../image/architecture.ts";
 import { buildImage } from "../../../image/build-image.ts";
 import type { CloseStack } from "../../../src/base/close-stack.ts";
 import { RELEASES, renderChart, NAMESPACE as SYSTEM } from "../deploy/render-chart.ts";
@@ -76,7 +77,8 @@ export async function startMeshCluster(opened: CloseStack): Promise<MeshCluster>
     buildImage({
       output: folder.file("image"),
       names: [IMAGE],
-      envoy: envoyPath() ?? "",
+      architectures: [thisArchitecture() ?? "amd64"],
+      envoy: envoyPath(),
       withoutCodeCache: false,
       epochSeconds: 0,
     }),

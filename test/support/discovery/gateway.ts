@@ -3,12 +3,12 @@ import type { DiscoveryResponse } from "../../../src/protobuf/wire/discovery.ts"
 import { testNode } from "../xds/ads-client.ts";
 
 /** The node of a gateway of a namespace, as its agent sends it. */
-export function gatewayNode(namespace: string, account = "gateway") {
+export function gatewayNode(namespace: string, account = "gateway", clusterId = "Kubernetes") {
   const metadata = {
     NAMESPACE: namespace,
     SERVICE_ACCOUNT: account,
     INSTANCE_IPS: "10.10.9.1",
-    CLUSTER_ID: "Kubernetes",
+    CLUSTER_ID: clusterId,
     LABELS: { istio: "gateway" },
   };
   return testNode({ id: `router~10.10.9.1~gateway-1.${namespace}~${namespace}.svc.cluster.local`, metadata });

@@ -64,8 +64,13 @@ export function kubeSlice(
   return slice;
 }
 
-export function kubeNode(name: string, labels: Fields): KubernetesObject {
-  return { apiVersion: "v1", kind: "Node", metadata: { name, labels } };
+/** `address`: where clients outside of the cluster reach it. */
+export function kubeNode(name: string, labels: Fields, address?: string): KubernetesObject {
+  const addresses = [
+    { type: "InternalIP", address: "10.255.0.1" },
+    ...(address === undefined ? [] : [{ type: "ExternalIP", address }]),
+  ];
+  return { apiVersion: "v1", kind: "Node", metadata: { name, labels }, status: { addresses } };
 }
 
 export function kubeNamespace(name: string, labels: Fields = {}, annotations: Fields = {}): KubernetesObject {

@@ -22,6 +22,8 @@ export interface WorkloadOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A gateway: an agent and Envoy without capture. */
   readonly isRouter?: boolean;
+  /** A gRPC program that speaks xDS itself: an agent without Envoy and without capture. It meets the agent in `xdsFolder`. */
+  readonly xdsFolder?: string;
   /** Beside the agent's own, by path in its folder. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -30,6 +32,7 @@ export interface WorkloadOptions {
 export interface MeshWorkload extends WorkloadProcess {
   readonly name: string;
   readonly address: string;
+  readonly netns: Netns;
   readonly agent: AgentProcess | undefined;
   /** A page of Envoy's admin port. */
   admin(path: string): Promise<string>;
@@ -50,6 +53,7 @@ export interface DiscoveryMesh extends AsyncDisposable {
 export interface MeshOptions {
   readonly files: Readonly<Record<string, string>>;
   readonly mesh?: string;
+  readonly networks?: string;
   readonly workloads: readonly WorkloadOptions[];
   /** Names that resolve, as lines of /etc/hosts. */
   readonly names?: string;
@@ -70,6 +74,7 @@ export async function startDiscoveryMesh(options: MeshOptions): Promise<Discover
       ports: PORTS,
       files: options.files,
       ...(options.mesh !== undefined && { mesh: options.mesh }),
+      ...(options.networks !== undefined && { networks: options.networks }),
       wrapper: ["ip", "netns", "exec", fabric.netns.name],
       isReady: async () => (await get(PORTS.http, "/ready")).status === 200,
     }),
@@ -112,7 +117,7 @@ async function startMeshWorkload(
   const process = opened.add(startWorkload(netns, program));
   const hasSidecar = options.hasSidecar !== false;
   // First, as in a pod: connections that are older than the rules would be torn by them.
-  if (hasSidecar && options.isRouter !== true) await capture(netns);
+  if (hasSidecar && options.isRouter !== true && options.xdsFolder === undefined) await capture(netns);
   const agent = hasSidecar ? opened.add(await startSidecar(netns.name, process, controlPlane, options)) : undefined;
   const owned = opened.move();
   const admin = async (path: string) => {
@@ -125,6 +130,7 @@ async function startMeshWorkload(
     ...process,
     name: options.name,
     address: options.address,
+    netns,
     agent,
     admin,
     rejections: async () =>
@@ -141,11 +147,19 @@ async function capture(netns: Netns): Promise<void> {
   if (code !== 0) throw new Error(`capture failed: ${stderr}${stdout}`);
 }
 
+const withoutEnvoy = (folder: string) => ({
+  DISABLE_ENVOY: "true",
+  ISTIO_META_GENERATOR: "grpc",
+  ISTIO_META_INTERCEPTION_MODE: "NONE",
+  OUTPUT_CERTS: folder,
+  GRPC_XDS_BOOTSTRAP: `${folder}/grpc-bootstrap.json`,
+});
+
 async function startSidecar(
   netns: string,
   process: WorkloadProcess,
   controlPlane: DiscoveryProcess,
-  { name, address, labels = {}, env, isRouter = false, files }: WorkloadOptions,
+  { name, address, labels = {}, env, isRouter = false, files, xdsFolder }: WorkloadOptions,
 ): Promise<AgentProcess> {
   const agent = await startAgentProcess({
     name,
@@ -165,6 +179,7 @@ async function startSidecar(
       statusPort: 15020,
       concurrency: 1,
       discoveryAddress: `${ISTIOD}:${PORTS.secureGrpc}`,
+      ...(xdsFolder !== undefined && { configPath: xdsFolder }),
     },
     env: {
       POD_NAMESPACE: "default",
@@ -175,6 +190,7 @@ async function startSidecar(
       ISTIO_META_INTERCEPTION_MODE: "REDIRECT",
       ISTIO_METAJSON_LABELS: JSON.stringify(labels),
       OUTPUT_CERTS: "out",
+      ...(xdsFolder !== undefined && withoutEnvoy(xdsFolder)),
       ...env,
     },
   });

@@ -16,6 +16,8 @@ export interface DiscoveryProcess extends AsyncDisposable {
   write(file: string, text: string | undefined): void;
   /** The mesh configuration. */
   writeMesh(text: string): void;
+  /** The mesh networks. */
+  writeNetworks(text: string): void;
   token(namespace: string, account: string): Promise<string>;
   /** Ends the process at once and starts it again with the same directories. */
   restart(signal?: NodeJS.Signals): Promise<void>;
@@ -35,6 +37,7 @@ export interface DiscoveryProcessOptions {
   /** Files below the configuration directory. */
   readonly files: Readonly<Record<string, string>>;
   readonly mesh?: string;
+  readonly networks?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
   /** Command in front, for example `ip netns exec NAME`. */
@@ -55,6 +58,7 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
   };
   for (const [file, text] of Object.entries(options.files)) write(file, text);
   writeFileSync(join(folder, "mesh.yaml"), options.mesh ?? "");
+  writeFileSync(join(folder, "networks.yaml"), options.networks ?? "");
   let child = launch(folder, options);
   let isRunning = true;
   const untilReady = () =>
@@ -84,6 +88,7 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
     ports: options.ports,
     write,
     writeMesh: (text) => writeFileSync(join(folder, "mesh.yaml"), text),
+    writeNetworks: (text) => writeFileSync(join(folder, "networks.yaml"), text),
     output,
     token: async (namespace, account) => {
       const issuer = await openDevelopmentIssuer(ca);
@@ -111,6 +116,7 @@ function launch(folder: string, { ports, env, args = [], wrapper = [] }: Discove
     "discovery",
     `--configDir=${join(folder, "config")}`,
     `--meshConfig=${join(folder, "mesh.yaml")}`,
+    `--networksConfig=${join(folder, "networks.yaml")}`,
     `--httpAddr=${at(ports.http)}`,
     `--grpcAddr=${at(ports.grpc)}`,
     `--secureGRPCAddr=${at(ports.secureGrpc)}`,

@@ -19,6 +19,7 @@ export interface EndpointOptions {
   /** Absent: no sidecar there. */
   readonly serviceAccount?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly network?: string;
 }
 
 export const hostOf = (name: string) => `${name}.default.svc.cluster.local`;

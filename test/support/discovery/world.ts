@@ -3,12 +3,13 @@ import { createMemoryStore } from "../../../src/discovery/stores/create-memory-s
 import type { ObjectRef } from "../../../src/istio-api/config-object.ts";
 import { parseConfigText } from "../../../src/istio-api/decode/parse-config-text.ts";
 import { createPushSnapshot } from "../../../src/mesh-model/create-push-snapshot.ts";
+import { type Networks, NO_NETWORKS } from "../../../src/mesh-model/networks.ts";
 import type { XdsNode } from "../../../src/mesh-model/proxy/parse-node.ts";
 import type { OutboundScope, PushSnapshot } from "../../../src/mesh-model/push-snapshot.ts";
 import { meshOfCase, nodeOfCase } from "../mesh-model/view-of-case.ts";
 
 /** A mesh whose objects change between snapshots, seen by one sidecar of the namespace `default`. */
-export function createWorld(yaml: string, meshYaml?: string) {
+export function createWorld(yaml: string, meshYaml?: string, networks: Networks = NO_NETWORKS) {
   const mesh = meshOfCase(meshYaml);
   const store = createMemoryStore({ now: () => 0 });
   const registry = createServiceEntryRegistry({ store, trustDomain: mesh.trustDomain, clusterId: "Kubernetes" });
@@ -25,7 +26,7 @@ export function createWorld(yaml: string, meshYaml?: string) {
     remove: (ref: ObjectRef) => store.delete(ref),
     /** The mesh of this moment. */
     scope: (node: XdsNode = NODE): OutboundScope => {
-      const base = { mesh, configs: store.snapshot, registry, version: "v" };
+      const base = { mesh, configs: store.snapshot, registry, networks, version: "v" };
       previous = createPushSnapshot(previous === undefined ? base : { ...base, previous });
       return previous.view(nodeOfCase(node)).outbound;
     },

@@ -10,20 +10,22 @@ export interface GatewayEnvoyOptions {
   readonly namespace: string;
   readonly account: string;
   readonly protocol: "sotw" | "delta";
+  /** `istio: gateway` when absent. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Where it gets its certificate for the mesh. */
   readonly sdsPath: string;
 }
 
 /** A stock Envoy as a gateway that proves who it is to a control plane, and has its credentials from it, without an agent between them. */
 export function runGatewayEnvoy(options: GatewayEnvoyOptions): Promise<RunningEnvoy> {
-  const { xdsPort, rootPem, token, namespace, account, protocol, sdsPath } = options;
+  const { xdsPort, rootPem, token, namespace, account, protocol, sdsPath, labels = { istio: "gateway" } } = options;
   const ads = { ads: {}, initial_fetch_timeout: "0s", resource_api_version: "V3" };
   const metadata = {
     NAMESPACE: namespace,
     SERVICE_ACCOUNT: account,
     INSTANCE_IPS: "10.10.9.1",
     CLUSTER_ID: "Kubernetes",
-    LABELS: { istio: "gateway" },
+    LABELS: labels,
   };
   const address = { socket_address: { address: "127.0.0.1", port_value: xdsPort } };
   return runEnvoy({

@@ -22,6 +22,8 @@ export interface ServerProcessOptions {
   readonly args: readonly string[];
   readonly logFile: string;
   readonly isDetached: boolean;
+  /** Besides the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export function startServerProcess(options: ServerProcessOptions): ServerProcess {
@@ -65,12 +67,16 @@ export function startServerProcess(options: ServerProcessOptions): ServerProcess
   };
 }
 
-function spawn({ program, args, logFile, isDetached }: ServerProcessOptions): ChildProcess {
+function spawn({ program, args, logFile, isDetached, env }: ServerProcessOptions): ChildProcess {
   const log = openSync(logFile, "a", 0o600);
   try {
     const guarded = !isDetached && has("setpriv") ? ["setpriv", "--pdeathsig", "KILL", "--"] : [];
     const [file = program, ...rest] = [...guarded, program, ...args];
-    return spawnProgram(file, rest, { stdio: ["ignore", log, log], detached: isDetached });
+    return spawnProgram(file, rest, {
+      stdio: ["ignore", log, log],
+      detached: isDetached,
+      ...(env && { env: { ...process.env, ...env } }),
+    });
   } finally {
     closeSync(log);
   }

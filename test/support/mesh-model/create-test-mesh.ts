@@ -1,3 +1,4 @@
+import { createAggregateRegistry } from "../../../src/discovery/registries/create-aggregate-registry.ts";
 import { createServiceEntryRegistry } from "../../../src/discovery/registries/create-service-entry-registry.ts";
 import { createMemoryStore } from "../../../src/discovery/stores/create-memory-store.ts";
 import type { ObjectRef } from "../../../src/istio-api/config-object.ts";
@@ -13,6 +14,7 @@ import {
 import { createPushSnapshot } from "../../../src/mesh-model/create-push-snapshot.ts";
 import type { ProxyNode } from "../../../src/mesh-model/proxy/proxy-node.ts";
 import type { PushSnapshot } from "../../../src/mesh-model/push-snapshot.ts";
+import type { ServiceRegistry } from "../../../src/mesh-model/service-registry.ts";
 import { NO_TOKEN_KEYS, type TokenKeys } from "../../../src/mesh-model/token-keys.ts";
 import { meshOfCase, nodeOfCase } from "./view-of-case.ts";
 
@@ -30,8 +32,8 @@ export interface TestMesh {
   takeAlone(): PushSnapshot;
 }
 
-/** Objects without creation time are all equally old. */
-export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
+/** Objects without creation time are all equally old. `platform` is a registry beside that of the objects. */
+export function createTestMesh(configYaml = "", meshYaml?: string, platform?: ServiceRegistry): TestMesh {
   let mesh = meshOfCase(meshYaml);
   let tokenKeys = NO_TOKEN_KEYS;
   let previous: PushSnapshot | undefined;
@@ -46,7 +48,10 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
   };
   put(configYaml);
   const follow = () => createServiceEntryRegistry({ store, trustDomain: mesh.trustDomain, clusterId: "Kubernetes" });
-  const registry = follow();
+  const entries = follow();
+  const withPlatform = (own: ServiceRegistry) =>
+    platform === undefined ? own : createAggregateRegistry([own, platform]);
+  const registry = withPlatform(entries);
   store.subscribe((change) => {
     changes = mergeChanges(changes, changesOfConfig(change));
   });
@@ -58,7 +63,7 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
     delete: (ref) => void store.delete(ref),
     setMesh: (yaml) => {
       mesh = meshOfCase(yaml);
-      registry.setTrustDomain(mesh.trustDomain);
+      entries.setTrustDomain(mesh.trustDomain);
       changes = mergeChanges(changes, FORCED_CHANGES);
     },
     setTokenKeys: (keys) => {
@@ -68,7 +73,8 @@ export function createTestMesh(configYaml = "", meshYaml?: string): TestMesh {
     takeAlone: () => {
       const own = follow();
       own.close();
-      return createPushSnapshot({ mesh, configs: store.snapshot, registry: own, tokenKeys, version: "alone" });
+      const alone = withPlatform(own);
+      return createPushSnapshot({ mesh, configs: store.snapshot, registry: alone, tokenKeys, version: "alone" });
     },
     take: () => {
       count += 1;

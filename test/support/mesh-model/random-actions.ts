@@ -50,6 +50,7 @@ export const NAMES: Readonly<Record<XdsType, readonly string[]>> = {
   ECDS: ["ext-a", "ext-b", "ext-c"],
   NDS: [""],
   PCDS: [""],
+  BDS: [""],
 };
 export const TYPES: readonly XdsType[] = ["CDS", "EDS", "LDS", "RDS", "ECDS", "NDS"];
 

@@ -114,7 +114,7 @@ export function visible({ outbound, inbound, snapshot }: ProxyView) {
   const accounts = services.map((one) => snapshot.serviceAccounts(one.key));
   const virtualServices = egress.map((listener) => listener.virtualServices.map(({ spec }) => spec));
   const shown = egress.map((listener) => listener.services);
-  const { destinationRule: _lookup, key: _key, ...served } = inbound;
+  const { key: _key, ...served } = inbound;
   const targets = inbound.targets.map((target) => [target.service, target.port, target.targetPort]);
   return {
     CDS: { services, rules, accounts, virtualServices, targets },

@@ -124,6 +124,19 @@ const ANY_RULE = fc.oneof(
   { weight: 1, arbitrary: GATEWAY_RULE },
 );
 
+/** What any control plane would show of a mesh. Patches and logs are shown in ways of one's own. */
+export const COMPARED_OBJECT = fc.oneof(
+  { weight: 4, arbitrary: ANY_OBJECT },
+  { weight: 4, arbitrary: ANY_SERVICE },
+  { weight: 1, arbitrary: EXTERNAL },
+  { weight: 1, arbitrary: SELECTING },
+  { weight: 2, arbitrary: WORKLOAD },
+  { weight: 1, arbitrary: ACCESS },
+  { weight: 1, arbitrary: TOKENS },
+  { weight: 1, arbitrary: GATEWAY },
+  { weight: 1, arbitrary: GATEWAY_RULE },
+);
+
 /** The same objects at different ages: where two compete, either may win. */
 export const ANY_AGED_RULE = fc
   .tuple(ANY_RULE, fc.option(fc.constantFrom(1, 2), { nil: undefined }))

@@ -1,3 +1,5 @@
+import { KINDS, type Kind } from "../../../src/istio-api/kinds.ts";
+
 export interface TestObject {
   readonly kind: string;
   readonly name: string;
@@ -7,20 +9,13 @@ export interface TestObject {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-const GROUPS: Readonly<Record<string, string>> = {
-  PeerAuthentication: "security.istio.io/v1",
-  AuthorizationPolicy: "security.istio.io/v1",
-  RequestAuthentication: "security.istio.io/v1",
-  Telemetry: "telemetry.istio.io/v1",
-  EnvoyFilter: "networking.istio.io/v1alpha3",
-};
-
 /** Objects as a text of documents; JSON is YAML. */
 export function documents(...objects: readonly TestObject[]): string {
   return objects
     .map(({ kind, name, namespace = "default", created, spec }) => {
       const age = created === undefined ? {} : { creationTimestamp: new Date(created * 1000).toISOString() };
-      const apiVersion = GROUPS[kind] ?? "networking.istio.io/v1";
+      const { group, versions } = KINDS[kind as Kind];
+      const apiVersion = `${group}/${versions[0]}`;
       return JSON.stringify({ apiVersion, kind, metadata: { name, namespace, ...age }, spec });
     })
     .join("\n---\n");

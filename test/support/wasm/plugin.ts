@@ -1,5 +1,6 @@
 /** Value types and opcodes of the binary format, as far as the plugin below needs them. */
 const I32 = 0x7f;
+const UNREACHABLE = 0x00;
 const CALL = 0x10;
 const DROP = 0x1a;
 const I32_CONST = 0x41;
@@ -18,6 +19,16 @@ export function headerPlugin(name: string, value: string): Buffer {
     DROP,
     ...constant(0),
   ];
+  return plugin("proxy_on_response_headers", addHeader, [data(KEY_AT, name), data(VALUE_AT, value)]);
+}
+
+/** One that crashes at every request. */
+export function crashingPlugin(): Buffer {
+  return plugin("proxy_on_request_headers", [UNREACHABLE], [data(KEY_AT, "-")]);
+}
+
+/** A module whose callback for headers does what the code says. */
+function plugin(callback: string, code: readonly number[], contents: readonly number[][]): Buffer {
   return Buffer.from([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, [
@@ -32,11 +43,11 @@ export function headerPlugin(name: string, value: string): Buffer {
     ...section(7, [
       [...text("memory"), 2, 0],
       [...text("proxy_abi_version_0_2_1"), 0, 1],
-      [...text("proxy_on_response_headers"), 0, 2],
+      [...text(callback), 0, 2],
       [...text("proxy_on_memory_allocate"), 0, 3],
     ]),
-    ...section(10, [body([]), body(addHeader), body(constant(4096))]),
-    ...section(11, [data(KEY_AT, name), data(VALUE_AT, value)]),
+    ...section(10, [body([]), body(code), body(constant(4096))]),
+    ...section(11, contents),
   ]);
 }
 

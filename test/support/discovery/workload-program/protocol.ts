@@ -11,7 +11,7 @@ export type WorkloadRequest =
 export interface ListenRequest {
   /**
    * `http` speaks HTTP/1.1 and WebSocket, `http2` and `grpc` HTTP/2 in plaintext, `server-first` TCP that greets. Authorizers answer the
-   * questions of Envoy's ext_authz filters.
+   * questions of Envoy's ext_authz filters. Collectors take spans.
    */
   readonly kind:
     | "http"
@@ -22,12 +22,25 @@ export interface ListenRequest {
     | "tls"
     | "server-first"
     | "authorizer-http"
-    | "authorizer-grpc";
+    | "authorizer-grpc"
+    | "collector-grpc"
+    | "collector-http";
   readonly port: number;
   /** What answers call themselves. */
   readonly name: string;
   readonly host?: string;
   readonly tls?: Credentials;
+}
+
+/** A line of what a collector has seen. */
+export interface CollectedSpan {
+  readonly service: string;
+  readonly trace: string;
+  readonly id: string;
+  /** Empty: it is the first of its trace. */
+  readonly parent: string;
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
 }
 
 export interface BehaveRequest {

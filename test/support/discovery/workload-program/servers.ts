@@ -4,6 +4,7 @@ import { createServer as createHttpsServer } from "node:https";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { httpAuthorizer, startGrpcAuthorizer } from "./authorizers.ts";
+import { createCollector } from "./collectors.ts";
 import type { BehaveRequest, Echo, ListenRequest } from "./protocol.ts";
 import { acceptKey, readFrames, textFrame } from "./websocket-frames.ts";
 
@@ -54,6 +55,9 @@ function createApplication(kind: Application, { name, tls = {} }: ListenRequest,
   switch (kind) {
     case "authorizer-http":
       return httpAuthorizer(name, state.seen);
+    case "collector-grpc":
+    case "collector-http":
+      return createCollector(kind, state.seen);
     case "http":
     case "https": {
       const server = kind === "http" ? createServer() : createHttpsServer(tls);

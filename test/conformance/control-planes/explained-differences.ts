@@ -1,0 +1,124 @@
+import type { TestObject } from "../../support/mesh-model/test-objects.ts";
+import { list, object, objects, text } from "../discovery/json.ts";
+
+/** A difference, whose answer it is in, and the mesh that was asked about. */
+export interface Found {
+  /** As the comparer writes it: path, what the peer said, what was said here. */
+  readonly difference: string;
+  readonly node: ComparedNode;
+  readonly mesh: readonly TestObject[];
+}
+
+export interface ComparedNode {
+  readonly address: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly isRouter: boolean;
+  readonly isIntercepted: boolean;
+}
+
+/** Differences that are meant, each described in docs/discovery.md. A reason counts only in a mesh that has what it speaks of. */
+const REASONS: readonly (readonly [string, (found: Found) => boolean])[] = [
+  ["services that share an address and a port share its listener", isSharedListener],
+  ["of the hosts of one ServiceEntry the peer gives its address to any one", isAddressOfSeveral],
+  ["objects that describe one host in one namespace all count, the peer serves one of them", isDescribedTwice],
+  ["nobody sees a service that is not exported to them, also in its own namespace", isNotExported],
+  ["gateways prefer services of their own namespace, as sidecars do", isOfOwnNamespace],
+  ["labels that only the proxy has stay", hasOwnLabels],
+];
+
+/** Why a difference is as it should be; undefined: nobody knows. */
+export function explained(found: Found): string | undefined {
+  return REASONS.find(([, holds]) => holds(found))?.[0];
+}
+
+interface Entry {
+  readonly namespace: string;
+  readonly hosts: readonly string[];
+  readonly addresses: readonly string[];
+  readonly ports: readonly { readonly number: number; readonly isHttp: boolean }[];
+  readonly exportTo: readonly string[];
+}
+
+function entriesOf(mesh: readonly TestObject[]): readonly Entry[] {
+  return mesh
+    .filter(({ kind }) => kind === "ServiceEntry")
+    .map(({ namespace = "default", spec }) => ({
+      namespace,
+      hosts: list(spec.hosts).map(text),
+      addresses: list(spec.addresses).map(text),
+      ports: objects(spec.ports).map(({ number, protocol }) => ({
+        number: Number(number),
+        isHttp: text(protocol) === "HTTP",
+      })),
+      exportTo: list(spec.exportTo ?? ["*"]).map((name) => (name === "." ? namespace : text(name))),
+    }));
+}
+
+/** Hosts that meet on a port, of which one at least is not HTTP; without interception all services meet on one address. */
+function isSharedListener({ difference, node, mesh }: Found): boolean {
+  const [, address = "", digits = ""] =
+    /^listeners\[([^_\]]+)_(\d+)\]\.(?:defaultFilterChain|filterChains|listenerFilters)/.exec(difference) ?? [];
+  const [, route] = /^routes\[(\d+)\]: expected nothing, got "present"/.exec(difference) ?? [];
+  const port = Number(digits || (route ?? 0));
+  if (port === 0 || (route !== undefined && node.isIntercepted)) return false;
+  const here = entriesOf(mesh).filter(
+    ({ addresses, ports }) =>
+      ports.some(({ number }) => number === port) && (!node.isIntercepted || addresses.includes(address)),
+  );
+  const hasBytes = here.some(({ ports }) => ports.some(({ number, isHttp }) => number === port && !isHttp));
+  return hasBytes && here.flatMap(({ hosts }) => hosts).length > 1;
+}
+
+function isAddressOfSeveral({ difference, mesh }: Found): boolean {
+  const [, host = ""] =
+    /^routes\[[^\]]*\]\.virtualHosts\.(.+?):\d+\.domains\.(?:\(an address|[\d.]+:)/.exec(difference) ?? [];
+  return entriesOf(mesh).some(
+    ({ hosts, addresses }) => hosts.length > 1 && addresses.length > 0 && hosts.includes(host),
+  );
+}
+
+const OUTBOUND = /^(?:clusters|endpoints)\[outbound\|\d+\|[^|]*\|([^\]]+)\]: expected (nothing|"present")/;
+
+function describing({ difference, mesh }: Found): { readonly entries: readonly Entry[]; readonly isMore: boolean } {
+  const [, host, wanted] = OUTBOUND.exec(difference) ?? [];
+  const entries = host === undefined ? [] : entriesOf(mesh).filter(({ hosts }) => hosts.includes(host));
+  return { entries, isMore: wanted === "nothing" };
+}
+
+function isDescribedTwice(found: Found): boolean {
+  const { entries, isMore } = describing(found);
+  return (
+    isMore && entries.some((one, at) => entries.some((other, of) => at !== of && other.namespace === one.namespace))
+  );
+}
+
+function isNotExported(found: Found): boolean {
+  const { entries, isMore } = describing(found);
+  const { namespace } = found.node;
+  const isHidden = ({ exportTo }: Entry) => !["*", namespace].some((name) => exportTo.includes(name));
+  return !isMore && entries.some((entry) => entry.namespace === namespace && isHidden(entry));
+}
+
+function isOfOwnNamespace({ difference, node, mesh }: Found): boolean {
+  const [, host = ""] = /^(?:clusters|endpoints)\[outbound\|\d+\|[^|]*\|([^\]]+)\]/.exec(difference) ?? [];
+  const entries = entriesOf(mesh).filter(({ hosts }) => hosts.includes(host));
+  const namespaces = new Set(entries.map(({ namespace }) => namespace));
+  return node.isRouter && namespaces.size > 1 && namespaces.has(node.namespace);
+}
+
+/** A registered endpoint says which labels the workload has; policies may select by one that only its proxy has. */
+function hasOwnLabels({ difference, node, mesh }: Found): boolean {
+  if (!difference.startsWith("listeners[virtualInbound]")) return false;
+  const endpoints = mesh
+    .filter(({ kind, namespace = "default" }) => kind === "ServiceEntry" && namespace === node.namespace)
+    .flatMap(({ spec }) => objects(spec.endpoints))
+    .filter(({ address }) => address === node.address);
+  const own = Object.keys(node.labels).filter((name) =>
+    endpoints.some(({ labels }) => object(labels)[name] !== node.labels[name]),
+  );
+  return mesh.some(({ spec }) => {
+    const wanted = object(object(spec.selector).matchLabels);
+    return own.some((name) => wanted[name] === node.labels[name]);
+  });
+}

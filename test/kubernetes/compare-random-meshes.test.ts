@@ -1,0 +1,54 @@
+import { beforeEach, expect, test } from "vitest";
+import { explained } from "../conformance/control-planes/explained-differences.ts";
+import { main } from "../conformance/control-planes/run-random.ts";
+import { needs } from "../support/needs.ts";
+import { PROGRAM } from "../support/process/program.ts";
+
+beforeEach(needs("kubernetes"));
+
+async function run(peer: string | undefined, ...words: readonly string[]) {
+  const lines: string[] = [];
+  const code = await main(words, peer, (line) => lines.push(line));
+  return { code, lines };
+}
+
+test("a peer that reads the API server as well differs by its one service, and in nothing of the random meshes", async () => {
+  const { code, lines } = await run(PROGRAM, "--meshes", "3", "--seed", "7");
+  expect(lines.at(-1)).toBe("0 of 3 meshes are told the same (seed 7)");
+  const differences = lines.filter((line) => line.startsWith("  "));
+  const isOfService = (line: string) =>
+    /kubernetes\.default\.svc|listeners\[[\d.]+_443\]: expected "present"/.test(line);
+  expect(differences.length).toBeGreaterThan(0);
+  expect(differences.filter((line) => !isOfService(line))).toEqual([]);
+  expect(code).toBe(1);
+});
+
+test("wrong words are answered with what is allowed", async () => {
+  expect(await run(undefined)).toMatchObject({ code: 2, lines: [expect.stringContaining("PEER is missing")] });
+  const wrong = await run(PROGRAM, "--meshes", "many");
+  expect(wrong).toMatchObject({
+    code: 2,
+    lines: [expect.stringContaining('--meshes must be a whole number, not "many"')],
+  });
+});
+
+const entry = (namespace: string, exportTo?: readonly string[]) => ({
+  kind: "ServiceEntry",
+  name: `of-${namespace}-${exportTo?.join() ?? ""}`,
+  namespace,
+  spec: { hosts: ["shared.example"], ports: [{ number: 80, protocol: "HTTP" }], ...(exportTo && { exportTo }) },
+});
+const node = { address: "10.0.0.1", namespace: "prod", labels: {}, isRouter: false, isIntercepted: true };
+
+test.each([
+  { mesh: [entry("prod"), entry("prod", ["."])], says: /all count/ },
+  { mesh: [entry("prod")], says: undefined },
+])("more clusters than the peer's are explained only where two objects describe the host: $says", ({ mesh, says }) => {
+  const reason = explained({
+    difference: 'clusters[outbound|80||shared.example]: expected nothing, got "present"',
+    node,
+    mesh,
+  });
+  if (says === undefined) expect(reason).toBeUndefined();
+  else expect(reason).toMatch(says);
+});
