@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { markedProcesses } from "../src/mesh/process/mesh-processes.ts";
 import { startMeshRun } from "../test/support/mesh/run.ts";
 import type { Bench, BenchRow } from "./bench.ts";
+import { meshPartOf } from "./process-figures.ts";
 
 const SIZES = [2, 5, 10] as const;
 /** Long enough for what only the start needed to be given back. */
@@ -45,7 +46,7 @@ async function measure(workloads: number, isolation: string): Promise<Measured> 
   await new Promise((done) => setTimeout(done, SETTLE_MS));
   const byKind: Record<string, number> = {};
   for (const { pid } of markedProcesses(run.state().runId)) {
-    const kind = kindOf(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+    const kind = meshPartOf(pid);
     byKind[kind] = (byKind[kind] ?? 0) + proportionalMegabytes(pid);
   }
   byKind["mesh up"] = proportionalMegabytes(run.state().parent.pid);
@@ -54,12 +55,6 @@ async function measure(workloads: number, isolation: string): Promise<Measured> 
   await run.exited;
   const megabytes = Object.values(byKind).reduce((sum, value) => sum + value, 0);
   return { workloads, readySeconds, megabytes, byKind, downSeconds: (performance.now() - startedAt) / 1000 };
-}
-
-function kindOf(commandLine: string): string {
-  if (/envoy\S*\0-c\0|--bootstrap-version|\/envoy\0/.test(commandLine)) return "envoy";
-  if (commandLine.startsWith("pilot-agent proxy ")) return "agent";
-  return commandLine.startsWith("pilot-agent discovery") ? "control plane" : "application";
 }
 
 /** Shared pages count in parts, so that the sum over processes is what the machine really gave. */

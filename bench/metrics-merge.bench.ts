@@ -3,6 +3,7 @@ import { CloseStack } from "../src/base/close-stack.ts";
 import type { Bench, BenchContext, BenchRow } from "./bench.ts";
 import { type BenchChild, startChild } from "./child.ts";
 import { startStatusAgent } from "./metrics-merge/status-agent.ts";
+import { cpuNanoseconds } from "./process-figures.ts";
 
 const MEGABYTE = 1e6;
 const WARM_UPS = 3;
@@ -61,25 +62,37 @@ async function measureAgents({ program, peer, note }: BenchContext, port: number
     const agent = opened.add(await startStatusAgent(path, { port, bytes: 20 * MEGABYTE }));
     const small = opened.add(await startStatusAgent(path, { port, bytes: 100_000 }));
     for (let round = 0; round < 30; round++) await scrape(small.statusPort, "/stats/prometheus");
-    return { name, agent, small, times: [] as number[], bytes: 0 };
+    return { name, agent, small, times: [] as number[], cpu: [] as number[], bytes: 0 };
   };
   const measured = [await start("built agent", program)];
   if (peer !== undefined) measured.push(await start("peer", peer));
   for (let round = 0; round < WARM_UPS + AGENT_ROUNDS; round++) {
     for (const each of measured) {
       const startedAt = performance.now();
+      const usedBefore = cpuNanoseconds(each.agent.pid);
       each.bytes = await scrape(each.agent.statusPort, "/stats/prometheus");
-      if (round >= WARM_UPS) each.times.push((performance.now() - startedAt) / 1000);
+      if (round < WARM_UPS) continue;
+      each.times.push((performance.now() - startedAt) / 1000);
+      each.cpu.push((cpuNanoseconds(each.agent.pid) - usedBefore) / 1e9);
     }
   }
-  const seconds = measured.map(({ times }) => times.sort((a, b) => a - b)[Math.floor(AGENT_ROUNDS / 2)] ?? Number.NaN);
+  const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+  const seconds = measured.map(({ times }) => median(times));
+  const cpuSeconds = measured.map(({ cpu }) => median(cpu));
   const [own = Number.NaN, other] = seconds;
+  const [ownCpu = Number.NaN, otherCpu] = cpuSeconds;
   return measured.flatMap(({ name, agent, small, bytes }, index) => [
     {
       name: `${name}, 20 MB application: merged`,
       value: bytes / MEGABYTE / (seconds[index] ?? Number.NaN),
       unit: "MB/s",
       ...(index === 0 && other !== undefined && { ratio: { to: "peer", value: other / own }, goal: "1.0 x peer" }),
+    },
+    {
+      name: `${name}, 20 MB application: merged, of processor time`,
+      value: bytes / MEGABYTE / (cpuSeconds[index] ?? Number.NaN),
+      unit: "MB/s",
+      ...(index === 0 && otherCpu !== undefined && { ratio: { to: "peer", value: otherCpu / ownCpu } }),
     },
     {
       name: `${name}, 20 MB application: peak above 0.1 MB`,

@@ -1,16 +1,18 @@
 // Runs a command from scripts whose compiled code was cached when they were built: a pod's start does not wait for a compiler.
 // Where that code is missing, for example because another version of Node built it, the modules are loaded as for any other command.
 "use strict";
+require("./check-node.cjs");
 const { closeSync, openSync, readFileSync } = require("node:fs");
 const { Script } = require("node:vm");
 
 const dist = `${__dirname}/../dist`;
 const isProxy = process.argv[2] === "proxy";
+const scripts = { proxy: "proxy.cjs", analyze: "analysis.cjs", discovery: "analysis.cjs", simulate: "analysis.cjs" };
 // Read when it is needed, maybe in weeks: by then another version may be installed here.
 let rare;
 // Log lines that name source files need the maps of the modules.
 const needsMaps = process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word));
-const start = needsMaps ? undefined : prepared(isProxy ? "proxy.cjs" : "commands.cjs");
+const start = needsMaps ? undefined : prepared(scripts[process.argv[2]] ?? "commands.cjs");
 if (start === undefined) import("../dist/main.js");
 // In a turn of its own: no turn of the event loop of a server is to be long, not even the first.
 else if (isProxy) {

@@ -24,7 +24,9 @@ const LAYERS = [
     "inject",
     "admission",
     "analyze",
+    "simulate",
     "doctor",
+    "grpc-metrics",
     "console",
     "platform",
     "kubernetes",
@@ -55,7 +57,7 @@ const LIBRARIES = new Set([
   "cli",
 ]);
 /** Rooms without sockets, files, processes, timers and clock, like every core/ folder. */
-const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config", "analyze"]);
+const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config", "analyze", "simulate"]);
 const EFFECTS =
   /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster)(\/|$)/;
 /** Made on the floor only: HTTP, file watches, child processes. */

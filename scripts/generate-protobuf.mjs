@@ -62,6 +62,10 @@ message ArrayValue { repeated AnyValue values = 1; }
 message KeyValueList { repeated KeyValue values = 1; }
 message KeyValue { string key = 1; AnyValue value = 2; }
 `;
+const ZIPKIN = "envoy-api/envoy/config/trace/v3/zipkin.proto";
+const CUSTOM_TAG = "envoy-api/envoy/type/tracing/v3/custom_tag.proto";
+const MANAGER = "envoy-api/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto";
+const TCP_PROXY = "envoy-api/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.proto";
 const WASM = "envoy-api/envoy/extensions/wasm/v3/wasm.proto";
 // What is newer than the published files, or older than all of them: [file, text, what takes its place].
 const PATCHES = [
@@ -95,6 +99,33 @@ const PATCHES = [
     `enum FailurePolicy { UNSPECIFIED = 0; FAIL_RELOAD = 1; FAIL_CLOSED = 2; FAIL_OPEN = 3; }
     message ReloadConfig { config.core.v3.BackoffStrategy backoff = 1; }
     $&`,
+  ],
+  [ZIPKIN, 'import "google/protobuf/wrappers.proto";', '$&\nimport "envoy/config/core/v3/http_service.proto";'],
+  [
+    ZIPKIN,
+    "  enum CollectorEndpointVersion {",
+    "  enum TraceContextOption { USE_B3 = 0; USE_B3_WITH_W3C_PROPAGATION = 1; }\n$&",
+  ],
+  [
+    ZIPKIN,
+    "string collector_hostname = 6;",
+    "$& TraceContextOption trace_context_option = 8; core.v3.HttpService collector_service = 9;",
+  ],
+  [
+    TCP_PROXY,
+    "TcpAccessLogOptions access_log_options = 17;",
+    "$& UpstreamConnectMode upstream_connect_mode = 21; google.protobuf.UInt32Value max_early_data_bytes = 22;",
+  ],
+  [
+    TCP_PROXY,
+    "message TcpProxy {",
+    "enum UpstreamConnectMode { IMMEDIATE = 0; ON_DOWNSTREAM_DATA = 1; ON_DOWNSTREAM_TLS_HANDSHAKE = 2; }\n$&",
+  ],
+  [CUSTOM_TAG, "Metadata metadata = 5;", "$& string value = 6;"],
+  [
+    MANAGER,
+    "google.protobuf.BoolValue spawn_upstream_span = 10;",
+    "$& string operation = 11; string upstream_operation = 12; bool no_context_propagation = 13;",
   ],
   // Generations up to 1.7 read it.
   [
@@ -132,6 +163,7 @@ function buildImage() {
     const modules = ["envoy-api", "googleapis", "istio", "protoc-gen-validate", "xds"].map((path) => ({ path }));
     cpSync(join(root, "node_modules/@grpc/grpc-js-xds/deps"), copy, { recursive: true });
     cpSync(join(root, "proto/istio"), join(copy, "istio"), { recursive: true });
+    cpSync(join(root, "proto/envoy"), join(copy, "envoy-api/envoy"), { recursive: true });
     for (const [file, text, replacement] of PATCHES) patch(join(copy, file), text, replacement);
     write(join(copy, "xds/opentelemetry/proto/common/v1/common.proto"), OTLP_COMMON);
     const args = ["build", copy, "--config", JSON.stringify({ version: "v2", modules }), "--exclude-source-info"];

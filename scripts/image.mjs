@@ -6,7 +6,4 @@ import { importBundled } from "./run-bundled.mjs";
 const build = spawnSync(process.execPath, [join(import.meta.dirname, "build.mjs"), "--if-stale"], { stdio: "inherit" });
 if (build.status !== 0) process.exit(1);
 const { runCommand } = await importBundled("image/command.ts");
-process.exitCode = await runCommand(process.argv.slice(2)).catch((failure) => {
-  console.error(failure.message);
-  return 1;
-});
+process.exitCode = await runCommand(process.argv.slice(2));

@@ -35,6 +35,7 @@ const check = (title, command, args) => {
 
 if (everything) {
   check("types", bin("tsc"), ["-p", "."]);
+  check("types of the page", bin("tsc"), ["-p", "web"]);
   check("lint", bin("biome"), ["check", "--error-on-warnings", "."]);
   check("import direction", process.execPath, ["scripts/check-imports.mjs"]);
 }

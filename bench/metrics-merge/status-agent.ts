@@ -8,6 +8,7 @@ import { selfSignedCertificate } from "../../test/support/certs/openssl-certific
 import { freePort } from "../../test/support/net/free-ports.ts";
 
 export interface StatusAgent extends AsyncDisposable {
+  readonly pid: number;
   readonly statusPort: number;
   /** Highest resident memory so far. */
   peakMb(): number;
@@ -50,6 +51,7 @@ export async function startStatusAgent(
     await new Promise((again) => setTimeout(again, 50));
   }
   return {
+    pid: child.pid ?? 0,
     statusPort,
     peakMb: () => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) / 1024,
     async [Symbol.asyncDispose]() {

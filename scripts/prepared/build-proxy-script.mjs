@@ -7,6 +7,7 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { importBundled } from "../run-bundled.mjs";
 import { bundleCommands, moduleTable, startScript } from "./bundle-commands.mjs";
+import { OPTIONS, withoutOptions } from "./code-flags.cjs";
 
 /** What runs until Envoy is spawned; all else is loaded while Envoy starts. Doors that are entered here load their servers lazily. */
 const FIRST = ["src/main.ts", "src/cli/index.ts", "src/cli/commands/proxy.ts", "src/agent/index.ts"];
@@ -78,6 +79,7 @@ async function keepCompiledCode(dist) {
       statusPort: await freePort(),
     };
     const env = {
+      ...withoutOptions(),
       PATH: process.env.PATH,
       POD_NAME: "build",
       POD_NAMESPACE: "build",
@@ -90,7 +92,7 @@ async function keepCompiledCode(dist) {
       ENVOY_PASS_ENVIRONMENT: "PROXY_CONFIG",
     };
     // As the launcher does: V8 takes cached code only under the options it was cached with.
-    const words = ["--use-openssl-ca", join(here, "keep-proxy-code.cjs"), dist, "proxy", "sidecar"];
+    const words = [...OPTIONS, "--use-openssl-ca", join(here, "keep-proxy-code.cjs"), dist, "proxy", "sidecar"];
     const options = { cwd: folder, env, timeout: LIMIT_MS, maxBuffer: 2 ** 24 };
     await promisify(execFile)(process.execPath, words, options);
     return new Set(JSON.parse(readFileSync(join(folder, "seen.json"), "utf8")));

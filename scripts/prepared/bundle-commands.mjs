@@ -11,9 +11,6 @@ export async function bundleCommands(options, files) {
     entryPoints: { main: "src/main.ts" },
     chunkNames: "[name]-[hash]",
     sourcemap: false,
-    // Names are kept by leaving them as they are: giving them back to thousands of functions takes time at every start.
-    minifyIdentifiers: false,
-    keepNames: false,
     write: false,
     metafile: true,
     banner: {},

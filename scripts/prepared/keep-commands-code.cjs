@@ -1,12 +1,14 @@
-// keep-commands-code.cjs DIST RUNS: runs the script of DIST with one command line of RUNS (JSON) after the other, and keeps what V8 has
+// keep-commands-code.cjs DIST NAME RUNS: runs the script NAME of DIST with one command line of RUNS (JSON) after the other, and keeps what V8 has
 // compiled by then.
 "use strict";
 const { readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { Script } = require("node:vm");
+const { compiledCode } = require("./code-flags.cjs");
 
-const [dist, runs] = process.argv.splice(2);
-const filename = `${dist}/commands.cjs`;
-const script = new Script(readFileSync(filename, "latin1"), { filename });
+const [dist, name, runs] = process.argv.splice(2);
+const filename = `${dist}/${name}`;
+// The name is in the code too: that of the folder of one build would make it another in the next.
+const script = new Script(readFileSync(filename, "latin1"), { filename: name });
 const start = script.runInThisContext();
 const words = JSON.parse(runs);
 const exit = process.exit;
@@ -20,7 +22,7 @@ function next() {
   const line = words.shift();
   if (line === undefined) {
     const file = `${filename}-${process.versions.v8}-${process.arch}.cache`;
-    writeFileSync(`${file}.tmp`, script.createCachedData());
+    writeFileSync(`${file}.tmp`, compiledCode(script));
     renameSync(`${file}.tmp`, file);
     exit(0);
   }

@@ -4,6 +4,7 @@
 const { existsSync, readFileSync, renameSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { Script } = require("node:vm");
+const { compiledCode } = require("./code-flags.cjs");
 
 /** Time for what follows the start. */
 const SETTLE_MS = 100;
@@ -18,7 +19,7 @@ const timer = setInterval(() => {
     // The first one last: without it nobody looks for the other.
     for (const [name, script] of [...scripts].reverse()) {
       const file = join(dist, `${name}-${process.versions.v8}-${process.arch}.cache`);
-      writeFileSync(`${file}.tmp`, script.createCachedData());
+      writeFileSync(`${file}.tmp`, compiledCode(script));
       renameSync(`${file}.tmp`, file);
     }
     writeFileSync("seen.json", JSON.stringify([...seen]));
@@ -28,8 +29,8 @@ const timer = setInterval(() => {
 }, 20);
 
 function prepared(name) {
-  const filename = join(dist, name);
-  const script = new Script(readFileSync(filename, "latin1"), { filename });
+  // The name is in the code too: that of the folder of one build would make it another in the next.
+  const script = new Script(readFileSync(join(dist, name), "latin1"), { filename: name });
   scripts.set(name, script);
   return script.runInThisContext();
 }
