@@ -25,7 +25,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     expect: { poll: { interval: 10, timeout: 45_000 } },
     projects: [
-      suite("unit", ["{src,scripts,image}/**/*.test.ts"], shared),
+      suite("unit", ["{src,web,scripts,image}/**/*.test.ts"], shared),
       suite("conformance", ["test/conformance/**/*.test.ts"], shared),
       suite("integration", ["test/integration/**/*.test.ts"], shared),
       suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 180_000 }),

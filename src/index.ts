@@ -10,7 +10,22 @@ export {
   type StartDiscoveryOptions,
   startDiscovery,
 } from "./discovery/index.ts";
-export { type Mesh, MeshError, type StartMeshOptions, startMesh, stopMesh } from "./mesh/index.ts";
+export {
+  createGrpcMetrics,
+  type GrpcLibrary,
+  type GrpcMetrics,
+  type GrpcMetricsOptions,
+} from "./grpc-metrics/index.ts";
+export {
+  type Mesh,
+  MeshError,
+  type MeshFile,
+  parseMeshFile,
+  type StartMeshOptions,
+  startMesh,
+  stateFolder,
+  stopMesh,
+} from "./mesh/index.ts";
 export { ConfigError } from "./settings/config-error.ts";
 export type { DiscoveryPorts } from "./settings/discovery-settings.ts";
 export { chooseGeneration } from "./settings/generations.ts";
