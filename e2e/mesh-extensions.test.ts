@@ -63,7 +63,8 @@ async function put(
   const name = mesh.write(`rules-${applied++}.yaml`, objects.join("\n---\n"));
   const change = async (...words: readonly string[]) => {
     const { code, stderr } = await mesh.cli("apply", "-f", name, ...words);
-    const said = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("warning: "));
+    // Progress is told where it takes long; neither that nor a warning is a fault.
+    const said = stderr.split("\n").filter((line) => !/^(|warning: .*|waiting until .*)$/.test(line));
     return { code, said };
   };
   const { code, said } = await change();

@@ -36,13 +36,13 @@ export const command: Command = {
 
 async function runProxy(context: CommandContext): Promise<number> {
   const { log, env, flags } = context;
+  // From here on no signal kills the process: what has been started must be stopped in order.
+  const signals = listenForSignals(context);
   for (const line of flagLines(context)) log.info(line);
   log.info(`Version ${formatVersion(buildStamp)}`);
   const generation = chooseGeneration(env.PILOT_AGENT_GENERATION);
   for (const warning of ignoredFlagWarnings(flags, generation.hasRegistryFlags)) log.warn(warning);
 
-  // From here on no signal kills the process: what has been started must be stopped in order.
-  const signals = listenForSignals(context);
   const config = await readConfig(log, {
     args: context.args,
     flags: toProxyFlags(flags, defaultProxyFlags(generation)),
