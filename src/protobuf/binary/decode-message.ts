@@ -80,6 +80,8 @@ function absentValue(type: FieldType, where: Where): unknown {
 
 function readZero(code: string): unknown {
   if (code === "s" || code === "y") return "";
+  // JSON has 64-bit integers as text.
+  if (code === "I" || code === "U") return "0";
   return code === "b" ? false : 0;
 }
 

@@ -40,7 +40,12 @@ describe("encodeMessage and decodeMessage", () => {
   });
 
   test("zero is sent where its presence means something", () => {
-    const value = { outlierDetection: { consecutive5xx: 0 }, perConnectionBufferLimitBytes: 0 };
+    const value = {
+      outlierDetection: { consecutive5xx: 0 },
+      perConnectionBufferLimitBytes: 0,
+      // As every other 64-bit integer, text.
+      ringHashLbConfig: { minimumRingSize: "0" },
+    };
     expect(decodeMessage(CLUSTER, encodeMessage(CLUSTER, value))).toEqual(value);
     const match = { match: { prefix: "" }, route: { cluster: "" } };
     expect(decodeMessage("envoy.config.route.v3.Route", encodeMessage("envoy.config.route.v3.Route", match))).toEqual(
