@@ -1,8 +1,11 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { recordLog } from "../../test/support/log/recording-log.ts";
 import type { KubernetesErrorCode } from "../kubernetes/kubernetes-error.ts";
 import type { ObjectWatch } from "./kubernetes-source.ts";
 import { untilSynced } from "./until-synced.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 const never = new Promise<void>(() => undefined);
 
@@ -26,15 +29,13 @@ const known = watch(Promise.resolve());
 const outcome = async (watches: readonly (readonly [string, ObjectWatch])[], needsSome = true) => {
   const log = recordLog();
   const ending = new AbortController();
-  const ended = untilSynced({ watches, log, signal: ending.signal, deniedMs: 50, needsSome });
-  const limit = setTimeout(() => ending.abort(new Error("waits")), 500);
-  try {
-    return { missing: [...(await ended)], log: log.text() };
-  } catch (thrown) {
-    return { missing: String((thrown as Error).message), log: log.text() };
-  } finally {
-    clearTimeout(limit);
-  }
+  const ended = untilSynced({ watches, log, signal: ending.signal, deniedMs: 50, needsSome }).then(
+    (missing) => ({ missing: [...missing], log: log.text() }),
+    (thrown: Error) => ({ missing: thrown.message, log: log.text() }),
+  );
+  await vi.advanceTimersByTimeAsync(500);
+  ending.abort(new Error("waits"));
+  return ended;
 };
 
 test("when everything is known the wait is over, and nothing is missing", async () => {

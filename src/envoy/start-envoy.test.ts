@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts";
 import { needs } from "../../test/support/needs.ts";
 import { until } from "../../test/support/wait/until.ts";
@@ -10,6 +10,8 @@ import { FIPS_CIPHER_SUITES } from "./epoch.ts";
 import { ENVOY_EXIT_CODES } from "./errors.ts";
 import { declareEnvoyMetrics } from "./metrics.ts";
 import { startEnvoy } from "./start-envoy.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 test("Envoy gets the whole command line, inherits the output and its exit 0 ends the agent cleanly", async () => {
   using t = setUpScripted({ runs: [{ exit: 0, afterMs: 20, prints: "hello from envoy" }] });
@@ -168,6 +170,8 @@ test("an early death shows Envoy's own reason, once it has been asked again", as
     runs: [{ exit: 1 }],
     validation: { exit: 1, output: "error initializing configuration 'x': no such field: 'y'\n" },
   });
+  // Early, however long the machine takes to start a program.
+  vi.useFakeTimers({ toFake: ["Date"] });
   await using envoy = await startEnvoy({ ...t.options, guard: "off" });
   await expect(envoy.ended).rejects.toThrow();
   const line = t.log.lines.find((candidate) => candidate.message === "Envoy's own reason");

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { freePorts } from "../../test/support/envoy/life.ts";
 import { buildEnvoyOwner } from "../../test/support/envoy/owner-bundle.ts";
 import { setUpScripted } from "../../test/support/envoy/scripted-envoy-setup.ts";
@@ -10,6 +10,8 @@ import { lifeOf } from "../../test/support/process/process-life.ts";
 import { signalProcess } from "../../test/support/process/signal-process.ts";
 import { until } from "../../test/support/wait/until.ts";
 import { startEnvoy } from "./start-envoy.ts";
+
+afterEach(() => void vi.useRealTimers());
 
 test("stop ends Envoy without a drain and leaves no process; a second stop shares its result", async () => {
   const [adminPort = 0] = await freePorts(1);
@@ -77,7 +79,7 @@ test.each([
 test("an admin that accepts and never answers does not hold up the termination", async () => {
   const [adminPort = 0] = await freePorts(1);
   using t = setUpScripted({ runs: [{}], adminPort, answers: { "/drain_listeners": { hangs: true } } }, { adminPort });
-  const termination = { ...t.options.termination, drainMs: 10, drainRequestTimeoutMs: 100 };
+  const termination = { ...t.options.termination, drainMs: 10, drainRequestTimeoutMs: 5000 };
   await using envoy = await startEnvoy({ ...t.options, termination });
   await until("its admin", () => answers(adminPort));
   await envoy.terminate();
@@ -115,6 +117,8 @@ function answers(port: number): Promise<boolean> {
 
 test.each(["on", "off"] as const)("stop does not wait for the reasons of an early death (guard %s)", async (guard) => {
   using t = setUpScripted({ runs: [{}] });
+  // An early death, however long the machine takes to start a shell.
+  vi.useFakeTimers({ toFake: ["Date"] });
   // Dies at once, and never ends when it is asked why.
   const binaryPath = join(t.work.folder, "envoy.sh");
   const asked = join(t.work.folder, "asked");

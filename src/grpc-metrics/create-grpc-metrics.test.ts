@@ -130,8 +130,12 @@ test("messages of a stream count in both directions", async () => {
 test("a call that nobody answered has code 0, and a caller that went away is said by the server", async () => {
   const [front, echo] = [metricsOf("front"), metricsOf("echo")];
   const address = await startEcho([echo.serverInterceptor(SERVICE)]);
-  const { unary } = connect(address, [front.clientInterceptor(SERVICE)]);
-  expect(await unary("Hang", undefined, { deadline: Date.now() + 500 })).toBe(4);
+  const { client, unary } = connect(address, [front.clientInterceptor(SERVICE)]);
+  // The deadline is for the call alone: the server has to have seen it.
+  await new Promise<void>((resolve, reject) => {
+    client.waitForReady(Date.now() + 30_000, (failure) => (failure ? reject(failure) : resolve()));
+  });
+  expect(await unary("Hang", undefined, { deadline: Date.now() + 3000 })).toBe(4);
   expect(seriesOf(front.render(), "istio_requests_total")).toMatchObject([
     {
       response_code: "0",

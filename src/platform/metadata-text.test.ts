@@ -7,6 +7,6 @@ test("a text is the body of a 200 answer and of no other", async () => {
     response.writeHead(request.url === "/ok" ? 200 : 404).end("body");
   });
   const base = `http://127.0.0.1:${server.port}`;
-  expect(await metadataText(`${base}/ok`, { timeoutMs: 2000 })).toBe("body");
-  await expect(metadataText(`${base}/no`, { timeoutMs: 2000 })).rejects.toMatchObject({ code: "unexpected-status" });
+  expect(await metadataText(`${base}/ok`, { timeoutMs: 30_000 })).toBe("body");
+  await expect(metadataText(`${base}/no`, { timeoutMs: 30_000 })).rejects.toMatchObject({ code: "unexpected-status" });
 });

@@ -20,7 +20,7 @@ const nothing: PlatformAccess = {
   gcpComputeUrl: `http://${NOWHERE}`,
   readText: async () => "",
   lookup: () => Promise.reject(new Error("no such host")),
-  timeouts: { detectionMs: 5000, awsCallMs: 2000, azureCallMs: 2000, gcpProbeMs: 2000, gcpLookupMs: 2000 },
+  timeouts: { detectionMs: 30_000, awsCallMs: 30_000, azureCallMs: 30_000, gcpProbeMs: 30_000, gcpLookupMs: 30_000 },
 };
 
 async function detect(

@@ -24,7 +24,7 @@ type Probe = Parameters<typeof readHealthConfig>[0];
 function start(probe: Probe, overrides: Partial<HealthCheckerOptions> = {}) {
   const events: HealthEvent[] = [];
   const log = recordingLogger();
-  const config = { ...readHealthConfig(probe, "127.0.0.1"), periodMs: 20, ...overrides.config };
+  const config = { ...readHealthConfig(probe, "127.0.0.1"), periodMs: 20, timeoutMs: 30_000, ...overrides.config };
   const checker = startHealthChecker({
     source: { localAddress: "127.0.0.6", isOwnAddress: () => true },
     report: (event) => void events.push(event),
@@ -238,7 +238,7 @@ test("a command that is too slow is killed with everything it has started", asyn
   const folder = mkdtempSync(join(tmpdir(), "probe-"));
   const file = join(folder, "pid");
   const command = ["sh", "-c", `sleep 60 & echo $! > ${file}; wait`];
-  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 2000, periodMs: 60_000 };
+  const config = { ...readHealthConfig({ exec: { command } }, "x"), timeoutMs: 5000, periodMs: 60_000 };
   expect(await first({ exec: { command } }, { config })).toMatchObject({ healthy: false });
   const pid = readFileSync(file, "utf8").trim();
   expect(pid).toMatch(/^\d+$/);
@@ -286,7 +286,9 @@ test("gRPC servers without the health service, and none at all, say so", async (
     ),
   });
   await server.stop();
-  expect(await first({ grpc: { port } })).toMatchObject({
+  // Connecting is tried again until the time is over.
+  const config = { ...readHealthConfig({ grpc: { port } }, "127.0.0.1"), timeoutMs: 1000 };
+  expect(await first({ grpc: { port } }, { config })).toMatchObject({
     message: `failed to connect health check grpc service on port ${port}: context deadline exceeded`,
   });
 });

@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { CloseStack } from "../../base/close-stack.ts";
@@ -84,7 +84,11 @@ describe("keys at an address of their own", () => {
   });
 
   test("have to come in time, redirects included", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    opened.defer(async () => void vi.useRealTimers());
     const { url, asked } = await serve((request, response) => {
+      // Half of the time for each of the two, and a little more.
+      vi.advanceTimersByTime(50);
       if (request.url === "/moved") redirect(() => "/hangs")(request, response);
     });
     await expect(fetchFrom(`${url}/moved`, { timeoutMs: 80 })).rejects.toThrow(/\/hangs: no answer within/);

@@ -5,7 +5,7 @@ import type { AddressInfo, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import "../../../test/support/no-open-handles.ts";
 import { makeCertificate } from "../../../test/support/certs/certificates.ts";
 import { CloseStack } from "../../base/close-stack.ts";
@@ -22,6 +22,12 @@ async function listen(server: Server & { closeAllConnections(): void }): Promise
     await new Promise((resolve) => server.close(resolve));
   });
   return (server.address() as AddressInfo).port;
+}
+
+/** Time passes only where the test says so, however long the machine takes. */
+function stopClock(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  opened.defer(async () => void vi.useRealTimers());
 }
 
 test("a request carries method, headers and body, and resolves with the response of any status", async () => {
@@ -95,7 +101,13 @@ test("a body that stops in the middle runs into the time limit, and the error sa
   const base = await serve(
     (_request, response) => void response.writeHead(200, { "content-length": 100 }).write("half"),
   );
-  await expect(httpRequest({ url: base, timeoutMs: 50 })).rejects.toMatchObject({ code: "timeout", phase: "body" });
+  stopClock();
+  const readsBody = () => {
+    setImmediate(() => vi.advanceTimersByTime(50));
+    return true;
+  };
+  const failure = httpRequest({ url: base, timeoutMs: 50, readsBody });
+  await expect(failure).rejects.toMatchObject({ code: "timeout", phase: "body" });
 });
 
 /** Sends for as long as the client reads. */
@@ -133,11 +145,16 @@ test("a unix socket is asked by path", async () => {
 });
 
 test("a streamed body outlives the time limit of its head, and ends with the signal", async () => {
+  let end = () => undefined as unknown;
   const url = await serve((_request, response) => {
     response.write("one ");
-    setTimeout(() => response.end("two"), 700);
+    end = () => response.end("two");
   });
-  expect(await text((await openHttp({ url, timeoutMs: 500 })).body)).toBe("one two");
+  stopClock();
+  const late = await openHttp({ url, timeoutMs: 500 });
+  vi.advanceTimersByTime(700);
+  end();
+  expect(await text(late.body)).toBe("one two");
   const stop = new AbortController();
   const { body } = await openHttp({ url: await serve(flood), timeoutMs: 5_000, signal: stop.signal });
   stop.abort(new Error("enough"));
@@ -242,9 +259,11 @@ test("a server that switches protocols is an error of its own", async () => {
 });
 
 test("each hop may have a time limit of its own", async () => {
+  stopClock();
   const url = await serve((request, response) => {
+    vi.advanceTimersByTime(request.url === "/slow" ? 200 : 150);
     if (request.url === "/slow") return;
-    setTimeout(() => response.writeHead(302, { location: request.url === "/" ? "/two" : "/slow" }).end(), 30);
+    response.writeHead(302, { location: request.url === "/" ? "/two" : "/slow" }).end();
   });
   const failure = httpRequest({ url, hopTimeoutMs: 200, redirects: { maxRequests: 5 } });
   await expect(failure).rejects.toMatchObject({ code: "timeout", message: `GET ${url}/slow: no answer within 200 ms` });

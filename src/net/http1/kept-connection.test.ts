@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer, type Socket } from "node:net";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { freePort } from "../../../test/support/net/free-ports.ts";
 import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { createKeptConnection } from "./kept-connection.ts";
 
 const LIMITS = { timeoutMs: 30_000, maxBytes: 1_000_000 };
+
+afterEach(() => void vi.useRealTimers());
 
 async function serve(listener: RequestListener) {
   const sockets = new Set<Socket>();
@@ -72,12 +74,15 @@ test.each([
   { what: "something else than HTTP", answer: "SSH-2.0-server\r\n\r\n", code: "bad-answer" },
   { what: "half an answer", answer: "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n1234", ends: true, code: "cut-off" },
 ])("$what ends the connection, and the next question is answered", async ({ answer, ends, code, limits }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   let count = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket.on("error", () => undefined));
     socket.once("data", () => {
       count += 1;
+      // Not before the question is there: on a machine that stands still the time would be over without one.
+      if (count === 1 && limits !== undefined) vi.advanceTimersByTime(limits.timeoutMs);
       socket.write(count === 1 ? answer : "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ngood");
       if (count === 1 && ends) socket.end();
     });

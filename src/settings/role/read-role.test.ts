@@ -124,7 +124,7 @@ describe("addresses", () => {
       annotations: new Map(),
       networkInterfaces: () => ({ eth0: [info(++looks < 3 ? "0.0.0.0" : "10.0.0.1")] }),
       log: recordLog(),
-      retry: { everyMs: 1, limitMs: 1000 },
+      retry: { everyMs: 1, limitMs: 30_000 },
     });
     expect([ipAddresses, looks]).toEqual([["10.0.0.1"], 3]);
   });

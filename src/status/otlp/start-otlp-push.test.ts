@@ -193,7 +193,7 @@ describe.each([OVER_HTTP, OVER_GRPC])("over $protocol", (way) => {
     receiver.answer(way === OVER_HTTP ? 200 : 0);
     await until(async () => (log.texts().length === 2 ? undefined : log.text()), 30_000);
     expect(log.texts()[1]).toMatch(/^info metrics go to .* again, after \d+ failed exports$/);
-    expect(registry.render()).toMatch(/istio_agent_otlp_exports_total\{result="failed"\} [4-9]/);
+    expect(registry.render()).toMatch(/istio_agent_otlp_exports_total\{result="failed"\} ([4-9]|\d{2,})\n/);
   });
 
   test("a collector that refuses is not asked again before the next export is due", async () => {
@@ -221,15 +221,16 @@ describe.each([OVER_HTTP, OVER_GRPC])("over $protocol", (way) => {
   });
 
   test.each([
-    { how: "never" as const, says: /no answer within 300 ms; it is tried again/ },
+    { how: "never" as const, timeoutMs: 1000, says: /no answer within 1000 ms; it is tried again/ },
     {
+      timeoutMs: 30_000,
       how: { rejected: 1, why: "too many series" },
       says: /the collector took only a part: too many series; it is not retried/,
     },
-  ])("a collector that answers $how is a failed export", async ({ how, says }) => {
+  ])("a collector that answers $how is a failed export", async ({ how, timeoutMs, says }) => {
     await using receiver = await way.receive();
     await using source = await serveDocument("# TYPE up gauge\nup 1\n");
-    const { options, log } = pushOptions(way, receiver.url, source.url, { timeoutMs: 300 });
+    const { options, log } = pushOptions(way, receiver.url, source.url, { timeoutMs });
     receiver.answer(how);
     await using _push = startOtlpPush(options);
     await untilReceived(receiver.exports, 2);
