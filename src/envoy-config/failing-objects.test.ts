@@ -295,6 +295,122 @@ describe("a workload with an access policy that generators fail on", () => {
   });
 });
 
+describe("objects about a whole workload", () => {
+  const inGroup = (apiVersion: string, kind: string, name: string, spec: object) =>
+    JSON.stringify({ apiVersion, kind, metadata: { name, namespace: "default" }, spec });
+  const plugin = (name: string) =>
+    inGroup("extensions.istio.io/v1alpha1", "WasmPlugin", name, {
+      url: `oci://registry.test/${name}`,
+      phase: "AUTHZ",
+      match: [{ mode: "SERVER" }],
+      vmConfig: {},
+    });
+  const telemetry = (name: string, spec: object) =>
+    inGroup("telemetry.istio.io/v1", "Telemetry", name, { selector: { matchLabels: { app: "web" } }, ...spec });
+  const lua = (name: string) =>
+    inGroup("networking.istio.io/v1alpha3", "EnvoyFilter", name, {
+      configPatches: [
+        {
+          applyTo: "HTTP_FILTER",
+          match: { context: "SIDECAR_INBOUND", listener: { portNumber: 8080 } },
+          patch: {
+            operation: "INSERT_FIRST",
+            value: {
+              name,
+              typed_config: { "@type": "type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors" },
+            },
+          },
+        },
+      ],
+    });
+  const workload = (...objects: readonly string[]) =>
+    createTestMesh([serving, ...objects].join("\n---\n"))
+      .take()
+      .snapshot.view(testNode({ address: "10.10.0.1", metadata: { LABELS: { app: "web" } } }));
+  const NO_EFFECT = "broken: it cannot be read, and has no effect";
+
+  test.each([
+    { kind: "WasmPlugin" as const, of: plugin, path: ["spec"], marker: (name: string) => `wasmplugin/default.${name}` },
+    { kind: "WasmPlugin" as const, of: plugin, path: ["spec", "match"], marker: (name: string) => `default.${name}` },
+    {
+      kind: "Telemetry" as const,
+      of: (name: string) =>
+        telemetry(name, { tracing: [{ customTags: { [`tag-${name}`]: { literal: { value: "x" } } } }] }),
+      path: ["spec", "tracing", 0, "customTags"],
+      marker: () => "virtualInbound",
+    },
+    {
+      kind: "Telemetry" as const,
+      of: (name: string) => telemetry(name, { accessLogging: [{ providers: [{ name: "envoy" }] }] }),
+      path: ["spec", "accessLogging"],
+      marker: () => "/dev/stdout",
+    },
+    {
+      kind: "Telemetry" as const,
+      of: (name: string) => telemetry(name, { metrics: [{ providers: [{ name: "prometheus" }] }] }),
+      path: ["spec", "metrics"],
+      marker: () => "istio_requests_total",
+    },
+  ])("a $kind that fails at $path costs itself alone", ({ kind, of, path, marker }) => {
+    const view = workload(of("good"), of("bad"));
+    const whole = sent(view, "LDS");
+    const { names, text, problems } = sent(breakingObject(view, kind, "bad", path), "LDS");
+    expect(names).toEqual(whole.names);
+    expect(text).toContain(marker("good"));
+    if (kind === "WasmPlugin") expect(text).not.toContain(marker("bad"));
+    const named = { effect: "refused-rule", object: { kind, namespace: "default", name: "bad" }, reason: NO_EFFECT };
+    expect(problems).toContainEqual(named);
+    expect(problems.filter(({ object: of }) => of?.name !== "bad" && of !== undefined)).toEqual([]);
+  });
+
+  test("a WasmPlugin whose module cannot be described costs its own extension", () => {
+    const view = workload(plugin("good"), plugin("bad"));
+    const names = ["good", "bad"].map((name) => `extensions.istio.io/wasmplugin/default.${name}`);
+    expect(sent(view, "ECDS", names).names).toEqual(names);
+    const found = sent(breakingObject(view, "WasmPlugin", "bad", ["spec", "vmConfig", "env"]), "ECDS", names);
+    expect(found.names).toEqual(names.slice(0, 1));
+    const object = { kind: "WasmPlugin", namespace: "default", name: "bad" };
+    expect(found.problems).toEqual([{ effect: "left-out", reason: "broken", object }]);
+  });
+
+  test("an EnvoyFilter that cannot be read, and one whose patch cannot be applied, cost themselves alone", () => {
+    const view = workload(lua("good"), lua("bad"));
+    const whole = sent(view, "LDS");
+    expect(whole.text).toContain("bad");
+    for (const path of [
+      ["spec", "configPatches"],
+      ["spec", "configPatches", 0, "match", "listener"],
+    ]) {
+      const { names, text, problems } = sent(breakingObject(view, "EnvoyFilter", "bad", path), "LDS");
+      expect(names).toEqual(whole.names);
+      expect(text).toContain("good");
+      expect(text).not.toContain("bad");
+      expect(problems.length).toBeGreaterThan(0);
+      expect(problems.every(({ effect, reason }) => effect === "refused-rule" && reason.includes("broken"))).toBe(true);
+    }
+  });
+});
+
+/** The view in which reading that member of the object fails, wherever it is listed. */
+function breakingObject(
+  view: ProxyView,
+  kind: "EnvoyFilter" | "Telemetry" | "WasmPlugin",
+  name: string,
+  path: readonly (string | number)[],
+): ProxyView {
+  const made = new Map<object, unknown>();
+  const breakOnce = (one: object) => {
+    if (!made.has(one)) made.set(one, broken(one, path));
+    return made.get(one);
+  };
+  const { configs } = view.snapshot;
+  const list = (of: typeof kind, namespace?: string) =>
+    configs.list(of, namespace ?? "").map((one) => (of === kind && one.name === name ? breakOnce(one) : one));
+  const snapshot = { ...view.snapshot, configs: { ...configs, list } };
+  const content = { ...view.outbound.content, snapshot };
+  return { ...view, snapshot, outbound: { ...view.outbound, snapshot, content } } as unknown as ProxyView;
+}
+
 const serving = object("ServiceEntry", "first", {
   hosts: ["first.default.svc.cluster.local"],
   location: "MESH_INTERNAL",
@@ -353,7 +469,7 @@ const sidecar = (...objects: readonly string[]) =>
     .take()
     .snapshot.view(testNode({ address: "10.10.0.1" }));
 
-function sent(view: ProxyView, type: "CDS" | "LDS" | "RDS", names: readonly string[] = []) {
+function sent(view: ProxyView, type: "CDS" | "ECDS" | "LDS" | "RDS", names: readonly string[] = []) {
   const problems: ResourceProblem[] = [];
   const source = createResourceSource({ onProblem: (problem) => problems.push(problem) });
   const { resources } = names.length > 0 ? source.named(view, type, names) : source.all(view, type);

@@ -2,13 +2,13 @@ import type { OutboundScope, ProxyView } from "../mesh-model/push-snapshot.ts";
 import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
 import type { EncodedResource } from "../xds/resource-source.ts";
 import type { XdsType } from "../xds/xds-types.ts";
-import type { FailedPolicy } from "./authz/failed-policies.ts";
 import { encodeResource } from "./encoded-resource.ts";
 import { generateGrpcClusters } from "./grpc/clusters.ts";
 import { generateGrpcListeners } from "./grpc/listeners.ts";
 import type { ResourceGuard } from "./resource-problems.ts";
 import { httpPorts, listenerIndex } from "./routes/rule-index.ts";
 import { serviceHost } from "./routes/virtual-host.ts";
+import type { FailedObject } from "./shared/attempt.ts";
 import { parseClusterName } from "./shared/cluster-name.ts";
 
 /** Node metadata of programs that speak xDS themselves. */
@@ -26,7 +26,7 @@ export function grpcResources(
   names: readonly string[],
   { guard, encodeRoute }: GrpcEncoding,
 ): readonly EncodedResource[] {
-  const onFailed = (resource: string, policy: FailedPolicy) =>
+  const onFailed = (resource: string, policy: FailedObject) =>
     guard.report({ effect: "refused-rule", type, resource, ...policy });
   switch (type) {
     case "LDS":

@@ -9,6 +9,7 @@ import { addedBy, type Patching } from "./envoy-filter/patching.ts";
 import { generateInboundListeners } from "./listeners/inbound.ts";
 import type { ResourceGuard } from "./resource-problems.ts";
 import { inboundReporting } from "./telemetry/reporting.ts";
+import { selectPlugins } from "./wasm/wasm-plugins.ts";
 
 /** What a proxy needs for its own workload. */
 export function inboundResources(
@@ -30,8 +31,10 @@ export function inboundResources(
   const policies = buildAccessPolicies(view);
   const { listeners, conflicts } = generateInboundListeners(view, policies, guard.attempts(type));
   guard.conflicts(conflicts);
-  for (const reason of [...policies.problems, ...inboundReporting(view).problems]) refuse("virtualInbound", reason);
-  for (const failed of policies.failed)
+  const reporting = inboundReporting(view);
+  const { failed: plugins } = selectPlugins(view.snapshot.configs, view.snapshot.mesh.rootNamespace, view.node);
+  for (const reason of [...policies.problems, ...reporting.problems]) refuse("virtualInbound", reason);
+  for (const failed of [...policies.failed, ...reporting.failed, ...plugins])
     guard.report({ effect: "refused-rule", type, resource: "virtualInbound", ...failed });
   const patched = patching === undefined ? listeners : patchListeners(patching.inbound, listeners);
   const encoded = guard.each(type, patched, nameOf, (listener) =>

@@ -7,7 +7,6 @@ import { any } from "../protobuf/wire/discovery.ts";
 import { encodeNameTable } from "../xds/name-table.ts";
 import type { EncodedResource, ResourceSet } from "../xds/resource-source.ts";
 import { NAME_TABLE_TYPE } from "../xds/type-urls.ts";
-import type { FailedPolicy } from "./authz/failed-policies.ts";
 import { clusterProblems, clustersOfService } from "./clusters/generate-clusters.ts";
 import { encodedResource, encodeResource } from "./encoded-resource.ts";
 import { generateEndpoints, isKnownAssignment } from "./endpoints/load-assignment.ts";
@@ -31,7 +30,7 @@ import {
 } from "./resource-cache.ts";
 import { onlyUnique, type ResourceGuard, type ResourceProblem } from "./resource-problems.ts";
 import { generateRoute } from "./routes/generate-route.ts";
-import type { Attempt } from "./shared/attempt.ts";
+import type { Attempt, FailedObject } from "./shared/attempt.ts";
 import { SCOPE } from "./shared/worlds.ts";
 import { outboundReporting } from "./telemetry/reporting.ts";
 import { pluginConfig, pullSecretOf } from "./wasm/plugin-config.ts";
@@ -64,10 +63,9 @@ export function createScopeResources(scope: OutboundScope, stores: ScopeStores, 
     listeners: () => setOf("LDS", (reader) => outboundListeners(reader, stores, making)),
     nameTable: () => setOf("NDS", (reader) => ({ resources: [nameTable(reader)], problems: [] })),
     extensions: (names) =>
-      ofList("ECDS", names, (reader) => ({
-        resources: extensions(patchesOf(reader, stores), scopePlugins(reader).all, names),
-        problems: [],
-      })),
+      ofList("ECDS", names, (reader) =>
+        making.collect((guard) => extensions(guard, patchesOf(reader, stores), scopePlugins(reader).all, names)),
+      ),
     named: (type, names) =>
       ofList(type, names, (reader) => {
         const made = type === "RDS" ? routeNamed : endpointsNamed;
@@ -171,7 +169,8 @@ function outboundListeners(reader: OutboundScope, stores: ScopeStores, making: M
     guard.conflicts(conflicts);
     const resource = reader.gateways === undefined ? "virtualOutbound" : "gateway";
     refuse(resource, problems);
-    for (const policy of failed) guard.report({ effect: "refused-rule", type: "LDS", resource, ...policy });
+    for (const policy of [...failed, ...scopePlugins(reader).failed])
+      guard.report({ effect: "refused-rule", type: "LDS", resource, ...policy });
     const patching = patchingOf(reader, patchesOf(reader, stores), "LDS", guard);
     const patched = patching === undefined ? listeners : patchListeners(patching, listeners);
     return guard.each("LDS", patched, nameOf, (listener) =>
@@ -183,9 +182,10 @@ function outboundListeners(reader: OutboundScope, stores: ScopeStores, making: M
 function listenersOf(
   scope: OutboundScope,
   attempt: Attempt,
-): GeneratedListeners & { readonly problems: readonly string[]; readonly failed: readonly FailedPolicy[] } {
+): GeneratedListeners & { readonly problems: readonly string[]; readonly failed: readonly FailedObject[] } {
   if (scope.gateways !== undefined) return { ...generateGatewayListeners(scope, attempt), conflicts: [] };
-  return { ...generateOutboundListeners(scope, attempt), problems: outboundReporting(scope).problems, failed: [] };
+  const { problems, failed } = outboundReporting(scope);
+  return { ...generateOutboundListeners(scope, attempt), problems, failed };
 }
 
 function routeNamed(from: OutboundScope, name: string, stores: ScopeStores, making: Making): MadeResources {
@@ -219,6 +219,7 @@ function endpointsNamed(from: OutboundScope, name: string, stores: ScopeStores, 
 }
 
 function extensions(
+  guard: ResourceGuard,
   patches: PatchSet | undefined,
   plugins: readonly WasmPlugin[],
   names: readonly string[],
@@ -228,9 +229,12 @@ function extensions(
   const byName = new Map(plugins.map((plugin) => [resourceName(plugin), plugin]));
   return names.flatMap((name) => {
     const config = configs.get(name);
-    if (config !== undefined) return [encodeResource("envoy.config.core.v3.TypedExtensionConfig", name, config)];
     const plugin = byName.get(name);
-    return plugin === undefined ? [] : [encodePlugin(plugin)];
+    const encode = () =>
+      config === undefined
+        ? plugin && encodePlugin(plugin)
+        : encodeResource("envoy.config.core.v3.TypedExtensionConfig", name, config);
+    return guard.attempt("ECDS", name, encode, config === undefined ? plugin : undefined) ?? [];
   });
 }
 

@@ -16,14 +16,23 @@ export interface TelemetryLayer {
   readonly object: ConfigObject<"Telemetry">;
 }
 
-/** Telemetry objects that reach a workload, the outermost first: the mesh's, the namespace's, then each that selects the workload. */
-export function telemetryLayers(
+/** Telemetry objects that may reach workloads of the namespace. */
+export function telemetryObjects(
   configs: Pick<ConfigSnapshot, "list">,
+  rootNamespace: string,
+  namespace: string,
+): readonly ConfigObject<"Telemetry">[] {
+  return [...new Set([rootNamespace, namespace])].flatMap((owner) => configs.list("Telemetry", owner));
+}
+
+/** Those of the objects that reach a workload, the outermost first: the mesh's, the namespace's, then each that selects the workload. */
+export function telemetryLayers(
+  objects: readonly ConfigObject<"Telemetry">[],
   rootNamespace: string,
   { namespace, labels }: ReportingWorkload,
 ): readonly TelemetryLayer[] {
-  const own = configs.list("Telemetry", namespace);
-  const ofMesh = namespace === rootNamespace ? [] : configs.list("Telemetry", rootNamespace);
+  const own = objects.filter((object) => object.namespace === namespace);
+  const ofMesh = namespace === rootNamespace ? [] : objects.filter((object) => object.namespace === rootNamespace);
   // Of several for a whole namespace the oldest is meant; the lists are in that order.
   const [mesh, whole] = [ofMesh.find(isForAll), own.find(isForAll)];
   return [

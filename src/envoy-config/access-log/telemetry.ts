@@ -2,7 +2,12 @@ import { compareText } from "../../istio-api/config-object.ts";
 import type { TelemetryAccessLogging } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { defaultProviders, type ReportingWorkload, telemetryLayers } from "../../mesh-model/telemetry.ts";
+import {
+  defaultProviders,
+  type TelemetryLayer,
+  telemetryLayers,
+  telemetryObjects,
+} from "../../mesh-model/telemetry.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
 import { findProviderServer } from "../shared/cluster-name.ts";
@@ -15,15 +20,24 @@ export interface WorkloadLogs extends AccessLogs {
 }
 
 /** Of calls that workloads of the scope make. */
-export function outboundLogs(scope: OutboundScope): WorkloadLogs {
-  const { traits, mesh, snapshot } = scope;
-  return workloadLogs("CLIENT", { mesh, configs: snapshot.configs, workload: traits, find: finderIn(scope) });
+export function outboundLogs(scope: OutboundScope, layers = outboundLayers(scope)): WorkloadLogs {
+  return workloadLogs("CLIENT", { mesh: scope.mesh, layers, find: finderIn(scope) });
 }
 
 /** Of calls to the view's workload. */
-export function inboundLogs({ node, snapshot, outbound }: ProxyView): WorkloadLogs {
-  const { mesh, configs } = snapshot;
-  return workloadLogs("SERVER", { mesh, configs, workload: node, find: finderIn(outbound) });
+export function inboundLogs(view: ProxyView, layers = inboundLayers(view)): WorkloadLogs {
+  return workloadLogs("SERVER", { mesh: view.snapshot.mesh, layers, find: finderIn(view.outbound) });
+}
+
+/** Telemetry objects that reach workloads of the scope, as those who make calls. */
+export function outboundLayers({ traits, mesh, snapshot }: OutboundScope): readonly TelemetryLayer[] {
+  const objects = telemetryObjects(snapshot.configs, mesh.rootNamespace, traits.namespace);
+  return telemetryLayers(objects, mesh.rootNamespace, traits);
+}
+
+/** Those that reach the view's workload, as the one that is called. */
+export function inboundLayers({ node, snapshot: { mesh, configs } }: ProxyView): readonly TelemetryLayer[] {
+  return telemetryLayers(telemetryObjects(configs, mesh.rootNamespace, node.namespace), mesh.rootNamespace, node);
 }
 
 /** A proxy refuses a listener that names a cluster it does not have, so that only what the scope shows will do. */
@@ -33,17 +47,14 @@ function finderIn(scope: OutboundScope): FindServer {
 
 interface LogsInput {
   readonly mesh: MeshSettings;
-  readonly configs: OutboundScope["snapshot"]["configs"];
-  readonly workload: ReportingWorkload;
+  readonly layers: readonly TelemetryLayer[];
   readonly find: FindServer;
 }
 
-function workloadLogs(mode: LoggingMode, { mesh, configs, workload, find }: LogsInput): WorkloadLogs {
+function workloadLogs(mode: LoggingMode, { mesh, layers, find }: LogsInput): WorkloadLogs {
   const { source } = mesh;
-  const layers = telemetryLayers(configs, mesh.rootNamespace, workload)
-    .map(({ object }) => object.spec.accessLogging)
-    .filter((layer) => layer.length > 0);
-  const choices = mergeLogging(layers, defaultProviders(source, "accessLogging"), mode);
+  const entries = layers.map(({ object }) => object.spec.accessLogging).filter((layer) => layer.length > 0);
+  const choices = mergeLogging(entries, defaultProviders(source, "accessLogging"), mode);
   const providers = logProviders(source);
   const problems: string[] = [];
   const logs: { readonly name: string; readonly log: AccessLog; readonly isDisabled: boolean }[] = [];

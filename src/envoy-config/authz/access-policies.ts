@@ -2,9 +2,10 @@ import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import type { FailedObject } from "../shared/attempt.ts";
 import { IN_FRONT, type PluginPlaces } from "../wasm/wasm-plugins.ts";
 import { buildCustomFilters } from "./custom-action.ts";
-import { createFailedPolicies, type FailedPolicy } from "./failed-policies.ts";
+import { createFailedPolicies } from "./failed-policies.ts";
 import { buildJwtFilters } from "./jwt.ts";
 import { type AccessView, buildRbac, httpRbac, networkRbac, type RbacOptions, selectPolicies } from "./rbac.ts";
 
@@ -28,7 +29,7 @@ interface AccessPolicies extends InboundPolicies {
   /** What rules ask for and Envoy cannot do; access is narrower for it, never wider. */
   readonly problems: readonly string[];
   /** Policies that cannot be built: the others are there, and access is not wider for it either. */
-  readonly failed: readonly FailedPolicy[];
+  readonly failed: readonly FailedObject[];
 }
 
 /** What AuthorizationPolicy and RequestAuthentication objects put in front of a workload. Of the node, namespace and labels are read. */
@@ -65,7 +66,7 @@ const keyOf: RbacOptions["keyOf"] = ({ namespace, name }, rule) => `ns[${namespa
 /** For servers without a proxy. gRPC knows neither trials nor tokens. */
 export function buildGrpcAccessFilters(
   view: ProxyView,
-  onFailed: (policy: FailedPolicy) => void = () => undefined,
+  onFailed: (policy: FailedObject) => void = () => undefined,
 ): readonly HttpFilter[] {
   const failed = createFailedPolicies();
   const policies = selectPolicies(view, "AuthorizationPolicy");

@@ -1,17 +1,10 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import type { ObjectName } from "../../mesh-model/service.ts";
 import type { Policy } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
-import { describeFailure } from "../shared/attempt.ts";
-
-/** A policy that cannot be built: why, and what its workloads get instead. */
-export interface FailedPolicy {
-  readonly object: ObjectName;
-  readonly reason: string;
-}
+import { describeFailure, type FailedObject } from "../shared/attempt.ts";
 
 /** Takes down the policies of a workload that cannot be built, each once: rules are built for several layers. */
 export interface FailedPolicies {
-  readonly all: readonly FailedPolicy[];
+  readonly all: readonly FailedObject[];
   /** The result of `build`; where it fails, what stands for it: never wider than what the policy may have said. */
   orInstead<Built>(policy: ConfigObject, build: () => Built, instead: Instead<Built>): Built;
 }
@@ -23,7 +16,7 @@ interface Instead<Built> {
 }
 
 export function createFailedPolicies(): FailedPolicies {
-  const all: FailedPolicy[] = [];
+  const all: FailedObject[] = [];
   return {
     all,
     orInstead(policy, build, { value, text }) {
@@ -35,7 +28,7 @@ export function createFailedPolicies(): FailedPolicies {
           object: { kind, namespace, name },
           reason: `${describeFailure(thrown, policy).reason}: ${text}`,
         };
-        const isSame = ({ object, reason }: FailedPolicy) =>
+        const isSame = ({ object, reason }: FailedObject) =>
           object.kind === kind && object.namespace === namespace && object.name === name && reason === failed.reason;
         if (!all.some(isSame)) all.push(failed);
         return value;

@@ -1,7 +1,8 @@
+import { errorMessage } from "../../base/coded-error.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { parseMessage } from "../../protobuf/envoy/index.ts";
 import type { Bootstrap } from "../../protobuf/gen/envoy/config/bootstrap/v3.ts";
-import { type PatchContext, scopePatches } from "./patches.ts";
+import { type Patch, type PatchContext, scopePatches } from "./patches.ts";
 import { isMerge, mergePatch, type ReportRefused, takenName } from "./patching.ts";
 
 const SIDECAR: readonly PatchContext[] = ["SIDECAR_INBOUND", "SIDECAR_OUTBOUND"];
@@ -13,16 +14,27 @@ const GATEWAY: readonly PatchContext[] = ["GATEWAY"];
  */
 export function patchBootstrap(document: object, scope: OutboundScope, report: ReportRefused): Bootstrap {
   const contexts = scope.traits.type === "router" ? GATEWAY : SIDECAR;
+  const patches = (scopePatches(scope)?.of("BOOTSTRAP") ?? []).filter(
+    (patch) => isMerge(patch) && [...contexts, "ANY"].includes(patch.match.context),
+  );
   let bootstrap: Bootstrap = parseMessage("envoy.config.bootstrap.v3.Bootstrap", document);
-  for (const patch of scopePatches(scope)?.of("BOOTSTRAP") ?? []) {
-    const { context } = patch.match;
-    if (!isMerge(patch) || (context !== "ANY" && !contexts.some((own) => own === context))) continue;
-    const merged = mergePatch(bootstrap, patch);
-    const twice = repeatedName(merged);
-    if (twice === undefined) bootstrap = merged;
-    else report("bootstrap", `${patch.label}: ${takenName(twice)}`);
+  for (const patch of patches) {
+    const merged = mergedBy(patch, bootstrap);
+    if (typeof merged === "string") report("bootstrap", `${patch.label}: ${merged}`);
+    else bootstrap = merged;
   }
   return bootstrap;
+}
+
+/** A text says why the patch is left out. */
+function mergedBy(patch: Patch, bootstrap: Bootstrap): Bootstrap | string {
+  try {
+    const merged = mergePatch(bootstrap, patch);
+    const twice = repeatedName(merged);
+    return twice === undefined ? merged : takenName(twice);
+  } catch (thrown) {
+    return errorMessage(thrown);
+  }
 }
 
 function repeatedName({ staticResources }: Bootstrap): string | undefined {

@@ -9,6 +9,7 @@ import {
 import { type Patch, selectPatches } from "./patches.ts";
 import {
   addsHere,
+  applied,
   createPatching,
   isMerge,
   mergePatch,
@@ -27,7 +28,9 @@ export function patchClusters(
 ): readonly Cluster[] {
   const patches = patching.of("CLUSTER");
   if (patches.length === 0) return clusters;
-  return clusters.flatMap((cluster) => patchCluster(patching, cluster, hostsOf(cluster)) ?? []);
+  return clusters.flatMap(
+    (cluster) => applied(patching, cluster.name ?? "", (some) => patchCluster(some, cluster, hostsOf(cluster))) ?? [],
+  );
 }
 
 /** Clusters that patches bring along; `others` are there already. */

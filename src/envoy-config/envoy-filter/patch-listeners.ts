@@ -4,6 +4,7 @@ import { isMeantChain, isMeantListener, isVirtual, listenerFilterNamed, patchNet
 import type { Patch } from "./patches.ts";
 import {
   addsHere,
+  applied,
   isMerge,
   mergeNamed,
   mergePatch,
@@ -16,7 +17,9 @@ import {
 
 /** From the outside in: listeners, their filters, chains, network filters, HTTP filters; then what is added. */
 export function patchListeners(patching: Patching, given: readonly Listener[]): readonly Listener[] {
-  let listeners: readonly Listener[] = given.flatMap((listener) => patchListener(patching, listener) ?? []);
+  let listeners: readonly Listener[] = given.flatMap(
+    (listener) => applied(patching, listener.name ?? "", (some) => patchListener(some, listener)) ?? [],
+  );
   for (const patch of patching.of("LISTENER")) {
     if (!addsHere(patch, patching.context)) continue;
     const added: Listener = patch.value;

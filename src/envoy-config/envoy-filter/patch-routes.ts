@@ -1,10 +1,14 @@
 import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { parseClusterName } from "../shared/cluster-name.ts";
 import type { Patch } from "./patches.ts";
-import { isMerge, mergePatch, type Patching, shapeList } from "./patching.ts";
+import { applied, isMerge, mergePatch, type Patching, shapeList } from "./patching.ts";
 
 /** The configuration itself where nothing is patched in it. */
 export function patchRoute(patching: Patching, made: RouteConfiguration): RouteConfiguration {
+  return applied(patching, made.name ?? "", (some) => patchedRoute(some, made));
+}
+
+function patchedRoute(patching: Patching, made: RouteConfiguration): RouteConfiguration {
   let route = made;
   const applying = (applyTo: "ROUTE_CONFIGURATION" | "VIRTUAL_HOST" | "HTTP_ROUTE") =>
     patching.of(applyTo).filter((patch) => isMeant(patch, made));

@@ -6,12 +6,14 @@ import { perValue } from "../../mesh-model/derive/derived-store.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { conditionKey } from "../../mesh-model/scopes/policies.ts";
 import { selects } from "../../mesh-model/selector.ts";
+import { withoutFailing } from "../shared/attempt.ts";
 
 export type PatchContext = "SIDECAR_INBOUND" | "SIDECAR_OUTBOUND" | "GATEWAY";
 
 /** Patches for proxies that are alike, in the order in which they are applied. */
 export interface PatchSet {
   of(applyTo: ApplyTo): readonly Patch[];
+  readonly all: readonly Patch[];
   readonly bad: readonly BadPatch[];
 }
 
@@ -36,20 +38,44 @@ export function selectPatches(
   const ofMesh = configs.list("EnvoyFilter", rootNamespace);
   const own = namespace === rootNamespace ? [] : configs.list("EnvoyFilter", namespace);
   if (ofMesh.length === 0 && own.length === 0) return undefined;
-  const filters = [...ofMesh, ...own]
+  const { made, failed } = withoutFailing([...ofMesh, ...own], (filters) =>
+    patchSet(filters, rootNamespace, { namespace, labels, meets }),
+  );
+  const unread = failed.map(({ object, reason }) => ({
+    label: `EnvoyFilter ${object.namespace}/${object.name}`,
+    reason,
+  }));
+  if (made === undefined) return unread.length === 0 ? undefined : { of: () => [], all: [], bad: unread };
+  return { ...made, bad: [...made.bad, ...unread] };
+}
+
+function patchSet(
+  objects: readonly ConfigObject<"EnvoyFilter">[],
+  rootNamespace: string,
+  { labels, meets }: PatchedWorkload,
+): PatchSet | undefined {
+  const filters = objects
     // Those that name a target are for gateways.
     .filter(({ spec }) => spec.targetRefs.length === 0 && selects(spec.workloadSelector?.labels ?? {}, labels))
     .sort((a, b) => compareFilters(a, b, rootNamespace));
   if (filters.length === 0) return undefined;
+  const all = filters
+    .flatMap((filter) => readPatches(filter).patches)
+    .filter(({ match }) => {
+      const key = conditionKey(match.proxy);
+      return key === "" || meets.includes(key);
+    });
   const byTarget = new Map<ApplyTo, Patch[]>();
-  for (const patch of filters.flatMap((filter) => readPatches(filter).patches)) {
-    const key = conditionKey(patch.match.proxy);
-    if (key !== "" && !meets.includes(key)) continue;
+  for (const patch of all) {
     const list = byTarget.get(patch.applyTo) ?? [];
     list.push(patch);
     byTarget.set(patch.applyTo, list);
   }
-  return { of: (applyTo) => byTarget.get(applyTo) ?? [], bad: filters.flatMap((filter) => readPatches(filter).bad) };
+  return {
+    of: (applyTo) => byTarget.get(applyTo) ?? [],
+    all,
+    bad: filters.flatMap((filter) => readPatches(filter).bad),
+  };
 }
 
 function compareFilters(a: ConfigObject<"EnvoyFilter">, b: ConfigObject<"EnvoyFilter">, rootNamespace: string): number {

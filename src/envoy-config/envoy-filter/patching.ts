@@ -1,12 +1,15 @@
+import { errorMessage } from "../../base/coded-error.ts";
 import { patchedMessage } from "../../istio-api/values/patch-value.ts";
 import { type AnyMessage, mergeAny, mergeMessages } from "../../protobuf/envoy/index.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
+import { leavingOut } from "../shared/attempt.ts";
 import type { ApplyTo, Patch, PatchContext, PatchSet } from "./patches.ts";
 
 /** Patches of one context, and a report of those that cannot be applied. */
 export interface Patching {
   readonly context: PatchContext;
   of(applyTo: ApplyTo): readonly Patch[];
+  readonly all: readonly Patch[];
   /** The patch is left out of this resource; reported once per patch. */
   refuse(patch: Patch, resource: string, reason: string): void;
 }
@@ -18,6 +21,7 @@ export function createPatching(set: PatchSet, context: PatchContext, report: Rep
   const lists = new Map<ApplyTo, readonly Patch[]>();
   return {
     context,
+    all: set.all,
     of(applyTo) {
       const known = lists.get(applyTo);
       if (known !== undefined) return known;
@@ -31,6 +35,20 @@ export function createPatching(set: PatchSet, context: PatchContext, report: Rep
       report(resource, `${patch.label}: ${reason}`);
     },
   };
+}
+
+/** Applies the patches; one that this fails on is left out and reported. */
+export function applied<Made>(patching: Patching, resource: string, apply: (patching: Patching) => Made): Made {
+  const only = (patches: readonly Patch[]): Patching => {
+    if (patches === patching.all) return patching;
+    const chosen = new Set(patches);
+    return { ...patching, all: patches, of: (applyTo) => patching.of(applyTo).filter((patch) => chosen.has(patch)) };
+  };
+  return leavingOut(
+    patching.all,
+    (patches) => apply(only(patches)),
+    (patch, thrown) => patching.refuse(patch, resource, errorMessage(thrown)),
+  );
 }
 
 /** For the kinds of things whose lists and messages have nothing special about them. */

@@ -9,12 +9,11 @@ import type {
   HttpFilter,
 } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { buildAccessPolicies } from "../authz/access-policies.ts";
-import type { FailedPolicy } from "../authz/failed-policies.ts";
 import { isWildcardBind, listenerAddress, wildcardBinds } from "../listeners/addresses.ts";
 import { buildHttpFilters, httpManagerFilter, httpManagerSettings, routesFrom } from "../listeners/http-manager.ts";
 import { exactBalance, inspectorsFor, PROXY_PROTOCOL } from "../listeners/listener-filters.ts";
 import type { DestinationContext } from "../listeners/tcp-proxy.ts";
-import { type Attempt, plainly } from "../shared/attempt.ts";
+import { type Attempt, type FailedObject, plainly } from "../shared/attempt.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
 import { type OutboundReporting, outboundReporting } from "../telemetry/reporting.ts";
 import { scopePlugins, type WasmPlugins } from "../wasm/wasm-plugins.ts";
@@ -27,8 +26,8 @@ interface GeneratedGateway {
   readonly listeners: readonly Listener[];
   /** What objects ask for and cannot be had. */
   readonly problems: readonly string[];
-  /** Access policies that cannot be built. */
-  readonly failed: readonly FailedPolicy[];
+  /** Access policies and Telemetry objects that nothing can be built of. */
+  readonly failed: readonly FailedObject[];
 }
 
 /**
@@ -47,7 +46,7 @@ export function generateGatewayListeners(scope: OutboundScope, attempt = plainly
       return [buildListener(scope, listener, shared) ?? [], quicListener(scope, listener, shared) ?? []].flat();
     }),
     problems: [...problems, ...policies.problems, ...reporting.problems],
-    failed: policies.failed,
+    failed: [...policies.failed, ...reporting.failed],
   };
 }
 

@@ -5,8 +5,8 @@ import { isIP } from "../../net/ip.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { buildGrpcAccessFilters } from "../authz/access-policies.ts";
-import type { FailedPolicy } from "../authz/failed-policies.ts";
 import { httpPorts } from "../routes/rule-index.ts";
+import type { FailedObject } from "../shared/attempt.ts";
 import { clusterName } from "../shared/cluster-name.ts";
 import { providedTls } from "./clusters.ts";
 
@@ -24,7 +24,7 @@ export function generateGrpcListeners(
 }
 
 /** An access policy of a server's listener cannot be built. */
-type OnFailed = (listener: string, policy: FailedPolicy) => void;
+type OnFailed = (listener: string, policy: FailedObject) => void;
 
 /** What a client needs to call the target it asks for, under the name it asks by; one per port when it names none. */
 function clientListeners(scope: OutboundScope, name: string): readonly Listener[] {
@@ -128,7 +128,7 @@ const MUTUAL_TLS = {
   }),
 };
 
-function buildManager(view: ProxyView, onFailed: (policy: FailedPolicy) => void) {
+function buildManager(view: ProxyView, onFailed: (policy: FailedObject) => void) {
   return pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
     routeConfig: {
       name: "inbound",

@@ -4,7 +4,7 @@ import { question } from "../../mesh-model/derive/derived.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { messagesItem } from "../../mesh-model/metric-labels.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { asksForMetrics, telemetryLayers } from "../../mesh-model/telemetry.ts";
+import { asksForMetrics, telemetryObjects } from "../../mesh-model/telemetry.ts";
 import { type WorkloadLabels, workloadLabels } from "../../mesh-model/workload-labels.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog, AccessLogFilter } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
@@ -14,6 +14,8 @@ import type {
   Config_Stat,
 } from "../../protobuf/gen/envoy/extensions/access_loggers/stats/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import { inboundLayers, outboundLayers } from "../access-log/telemetry.ts";
+import { withoutFailing } from "../shared/attempt.ts";
 import { SCOPE } from "../shared/worlds.ts";
 import {
   type CountedProtocol,
@@ -40,8 +42,8 @@ export interface WorkloadMetrics<Logs> {
 }
 
 /** Of calls that workloads of the scope make. */
-export function outboundMetrics(scope: OutboundScope): WorkloadMetrics<MetricLogs> {
-  const { isOn, resolved, problems } = usable(resolveOutboundMetrics(scope), scope.mesh);
+export function outboundMetrics(scope: OutboundScope, layers = outboundLayers(scope)): WorkloadMetrics<MetricLogs> {
+  const { isOn, resolved, problems } = usable(resolveMetrics("CLIENT", layers, scope.mesh), scope.mesh);
   if (!isOn) return { logs: NO_METRICS, problems };
   return {
     logs: { http: httpLogs(resolved, sourceLabels), tcp: tcpLogs(resolved, sourceLabels("tcp")) },
@@ -50,8 +52,12 @@ export function outboundMetrics(scope: OutboundScope): WorkloadMetrics<MetricLog
 }
 
 /** Of calls to the view's workload: by the service that is called. */
-export function inboundMetrics(view: ProxyView): WorkloadMetrics<(service: ServedService) => MetricLogs> {
-  const { isOn, resolved, problems } = usable(resolveInboundMetrics(view), view.snapshot.mesh);
+export function inboundMetrics(
+  view: ProxyView,
+  layers = inboundLayers(view),
+): WorkloadMetrics<(service: ServedService) => MetricLogs> {
+  const { mesh } = view.snapshot;
+  const { isOn, resolved, problems } = usable(resolveMetrics("SERVER", layers, mesh), mesh);
   if (!isOn) return { logs: () => NO_METRICS, problems };
   const workload = ownLabels(view);
   const logs = (service: ServedService) => {
@@ -61,22 +67,19 @@ export function inboundMetrics(view: ProxyView): WorkloadMetrics<(service: Serve
   return { logs, problems };
 }
 
-export function resolveOutboundMetrics({ traits, mesh, snapshot }: OutboundScope): ResolvedMetrics {
-  return resolveMetrics("CLIENT", telemetryLayers(snapshot.configs, mesh.rootNamespace, traits), mesh);
+export function resolveOutboundMetrics(scope: OutboundScope): ResolvedMetrics {
+  return resolveMetrics("CLIENT", outboundLayers(scope), scope.mesh);
 }
 
-export function resolveInboundMetrics({ node, snapshot: { mesh, configs } }: ProxyView): ResolvedMetrics {
-  return resolveMetrics("SERVER", telemetryLayers(configs, mesh.rootNamespace, node), mesh);
+export function resolveInboundMetrics(view: ProxyView): ResolvedMetrics {
+  return resolveMetrics("SERVER", inboundLayers(view), view.snapshot.mesh);
 }
 
 /** Endpoints, clusters and requests of the scope say who they are. Proxyless clients have no use for it. */
 export const describesPeers = question(SCOPE, "describesPeers", ({ snapshot, mesh, traits }) => {
   if (traits.generator !== "") return false;
-  const namespaces = new Set([mesh.rootNamespace, traits.namespace]);
-  return asksForMetrics(
-    mesh,
-    [...namespaces].flatMap((namespace) => snapshot.configs.list("Telemetry", namespace)),
-  );
+  const objects = telemetryObjects(snapshot.configs, mesh.rootNamespace, traits.namespace);
+  return withoutFailing(objects, (some) => asksForMetrics(mesh, some)).made;
 });
 
 function ownLabels({ node }: ProxyView): WorkloadLabels {

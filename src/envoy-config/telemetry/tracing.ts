@@ -4,13 +4,13 @@ import type { TelemetryTracing } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { type ProxyTracing, proxyTracing } from "../../mesh-model/proxy/read-listening.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { telemetryLayers } from "../../mesh-model/telemetry.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type {
   HttpConnectionManager,
   HttpConnectionManager_Tracing,
 } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import type { CustomTag } from "../../protobuf/gen/envoy/type/tracing/v3.ts";
+import { inboundLayers, outboundLayers } from "../access-log/telemetry.ts";
 import { findProviderServer } from "../shared/cluster-name.ts";
 import { meshTags } from "./local-workload.ts";
 import { type ResolvedTracing, resolveTracing, type TracingChoice } from "./resolve-tracing.ts";
@@ -25,25 +25,25 @@ export interface ManagerTracing {
 }
 
 /** Of calls that workloads of the scope make. */
-export function outboundTracing(scope: OutboundScope): ManagerTracing {
-  const resolved = resolveOutboundTracing(scope);
+export function outboundTracing(scope: OutboundScope, layers = outboundLayers(scope)): ManagerTracing {
+  const resolved = resolveOutboundTracing(scope, layers);
   return buildTracing("CLIENT", resolved, { scope, serviceName: scope.traits.serviceCluster ?? "" });
 }
 
 /** Of calls to the view's workload. */
-export function inboundTracing(view: ProxyView): ManagerTracing {
-  const resolved = resolveInboundTracing(view);
+export function inboundTracing(view: ProxyView, layers = inboundLayers(view)): ManagerTracing {
+  const resolved = resolveInboundTracing(view, layers);
   return buildTracing("SERVER", resolved, { scope: view.outbound, serviceName: view.node.serviceCluster });
 }
 
-export function resolveOutboundTracing({ traits, mesh, snapshot }: OutboundScope): ResolvedTracing {
-  const layers = telemetryLayers(snapshot.configs, mesh.rootNamespace, traits);
+export function resolveOutboundTracing(scope: OutboundScope, layers = outboundLayers(scope)): ResolvedTracing {
+  const { traits, mesh } = scope;
   return resolveTracing("CLIENT", layers, mesh, ownTracing(mesh, traits));
 }
 
-export function resolveInboundTracing({ node, snapshot }: ProxyView): ResolvedTracing {
-  const { mesh, configs } = snapshot;
-  return resolveTracing("SERVER", telemetryLayers(configs, mesh.rootNamespace, node), mesh, ownTracing(mesh, node));
+export function resolveInboundTracing(view: ProxyView, layers = inboundLayers(view)): ResolvedTracing {
+  const { mesh } = view.snapshot;
+  return resolveTracing("SERVER", layers, mesh, ownTracing(mesh, view.node));
 }
 
 /** A proxy that sends its configuration has said everything about its tracer. */

@@ -7,6 +7,7 @@ import type { ExtensionConfigSource } from "../../protobuf/gen/envoy/config/core
 import type { Filter } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import { TYPE_PREFIX } from "../../protobuf/type-url.ts";
+import { type FailedObject, withoutFailing } from "../shared/attempt.ts";
 
 export type WasmPlugin = ConfigObject<"WasmPlugin">;
 
@@ -30,6 +31,8 @@ export interface PluginPlaces {
 export interface WasmPlugins {
   /** All of them, wherever they apply. */
   readonly all: readonly WasmPlugin[];
+  /** Objects that cannot be read. */
+  readonly failed: readonly FailedObject[];
   /** `filters` with the plugins of the chain among them. */
   http(filters: readonly HttpFilter[], places: PluginPlaces, at: ChainPlace): readonly HttpFilter[];
   network(filters: readonly Filter[], places: PluginPlaces, at: ChainPlace): readonly Filter[];
@@ -51,18 +54,33 @@ export function selectPlugins(
   rootNamespace: string,
   { namespace, labels }: PluggedWorkload,
 ): WasmPlugins {
-  const all = [...new Set([namespace, rootNamespace])]
-    .flatMap((owner) => configs.list("WasmPlugin", owner).toSorted(compareAge))
+  const objects = [...new Set([namespace, rootNamespace])].flatMap((owner) =>
+    configs.list("WasmPlugin", owner).toSorted(compareAge),
+  );
+  const { made, failed } = withoutFailing(objects, (some) => pluginsOf(some, labels));
+  return { ...made, failed };
+}
+
+/** Fails where something that chains will ask about an object cannot be read. */
+function pluginsOf(
+  objects: readonly WasmPlugin[],
+  labels: Readonly<Record<string, string>>,
+): Omit<WasmPlugins, "failed"> {
+  const known = objects
     // Those that name a target are for gateways of the Gateway API.
     .filter(({ spec }) => spec.targetRef === undefined && spec.targetRefs.length === 0)
     .filter(({ spec }) => selects(spec.selector?.matchLabels ?? {}, labels))
-    .sort((a, b) => priorityOf(b) - priorityOf(a));
+    .map((plugin) => {
+      const { phase, type, match } = plugin.spec;
+      return { plugin, phase, isNetwork: type === "NETWORK", match, priority: priorityOf(plugin) };
+    })
+    .sort((a, b) => b.priority - a.priority);
   const place = <Layer extends HttpFilter | Filter>(
     filters: readonly Layer[],
     { authn, authz }: PluginPlaces,
     of: (phase: WasmPluginSpec["phase"]) => readonly Layer[],
   ): readonly Layer[] =>
-    all.length === 0
+    known.length === 0
       ? filters
       : [
           ...filters.slice(0, authn),
@@ -74,12 +92,11 @@ export function selectPlugins(
           ...of("UNSPECIFIED_PHASE"),
         ];
   const ofPhase = (layer: keyof typeof TYPES, phase: WasmPluginSpec["phase"], at: ChainPlace) =>
-    all
-      .filter(({ spec }) => spec.phase === phase && (spec.type === "NETWORK") === (layer === "network"))
-      .filter(({ spec }) => matches(spec, at))
-      .map((plugin) => ({ name: resourceName(plugin), configDiscovery: discovery(layer) }));
+    known
+      .filter((one) => one.phase === phase && one.isNetwork === (layer === "network") && matches(one, at))
+      .map(({ plugin }) => ({ name: resourceName(plugin), configDiscovery: discovery(layer) }));
   return {
-    all,
+    all: known.map(({ plugin }) => plugin),
     http: (filters, places, at) => place(filters, places, (phase) => ofPhase("http", phase, at)),
     network: (filters, places, at) => place(filters, places, (phase) => ofPhase("network", phase, at)),
   };
@@ -98,7 +115,7 @@ function priorityOf({ spec }: WasmPlugin): number {
   return spec.priority ?? Number.MIN_SAFE_INTEGER;
 }
 
-function matches({ match }: WasmPluginSpec, { mode, port }: ChainPlace): boolean {
+function matches({ match }: Pick<WasmPluginSpec, "match">, { mode, port }: ChainPlace): boolean {
   if (match.length === 0) return true;
   return match.some(({ mode: wanted, ports }) => {
     const isMode = wanted === "UNDEFINED" || wanted === "CLIENT_AND_SERVER" || wanted === mode;
