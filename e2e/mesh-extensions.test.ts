@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
+import { complaints, type MeshRun, startMeshRun } from "../test/support/mesh/run.ts";
 import { has, needs } from "../test/support/needs.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
 import { type OciRegistry, startOciRegistry } from "../test/support/oci/registry.ts";
@@ -62,10 +62,9 @@ async function put(
 ): Promise<AsyncDisposable> {
   const name = mesh.write(`rules-${applied++}.yaml`, objects.join("\n---\n"));
   const change = async (...words: readonly string[]) => {
-    const { code, stderr } = await mesh.cli("apply", "-f", name, ...words);
-    // Progress is told where it takes long; neither that nor a warning is a fault.
-    const said = stderr.split("\n").filter((line) => !/^(|warning: .*|waiting until .*)$/.test(line));
-    return { code, said };
+    const result = await mesh.cli("apply", "-f", name, ...words);
+    // A warning is not a fault.
+    return { code: result.code, said: complaints(result).filter((line) => !line.startsWith("warning: ")) };
   };
   const { code, said } = await change();
   if (!isRefused) expect([code, said]).toEqual([0, []]);

@@ -51,6 +51,14 @@ export interface MeshRun extends AsyncDisposable {
 
 let count = 0;
 
+/**
+ * What `mesh apply` of rule objects reported to stderr, as lines without the one that says that it waits: on a slow machine it appears
+ * after some seconds.
+ */
+export function complaints({ stderr }: Pick<CliResult, "stderr">): readonly string[] {
+  return stderr.split("\n").filter((line) => line !== "" && line !== "waiting until every proxy has acknowledged it");
+}
+
 export function startMeshRun(options: MeshRunOptions = {}): MeshRun {
   count += 1;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), "mesh-run-"));
