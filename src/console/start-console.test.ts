@@ -404,7 +404,11 @@ test("access logs are read while somebody looks at requests, of what is looked a
   await client.follow("/api/requests?workload=front", looking.signal);
   await until("it is read", () => sources.following().join() === "front/agent");
   looking.abort();
-  await until("it is not", () => sources.following().length === 0);
+  // That a reader has gone shows when something is sent to it.
+  await until("it is not", () => {
+    sources.writeLog("front", "agent", [requestOf(1, `outbound|9080||${HOST}`)]);
+    return sources.following().length === 0;
+  });
 });
 
 test("an action writes what its preview shows, and undo brings back what was", async () => {
