@@ -15,8 +15,8 @@ export default defineConfig({
   oxc: { target: "es2022" },
   test: {
     pool: "forks",
-    // Twice the cores of the smallest machine: much of a test is waiting for other processes, and for times to pass.
-    maxWorkers: 4,
+    // One more than the cores of the smallest machine: much of a test is waiting. With two more, a test with several meshes waited for seconds.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: ["test/support/no-open-handles.ts"],

@@ -1,12 +1,11 @@
-import { existsSync } from "node:fs";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { needs } from "../test/support/needs.ts";
+import { untilListening } from "../test/support/net/until-listening.ts";
 import { connectSds, decodeSecrets, SECRET_TYPE } from "../test/support/sds/client.ts";
-import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 
 beforeEach(needs("envoy", "openssl"));
@@ -56,7 +55,7 @@ test.each(["1.8", "1.7"])(
       },
     });
     const socket = join(agent.folder, "var/run/ingress_gateway/sds");
-    await until(async () => (existsSync(socket) ? undefined : `no socket: ${agent.stdout().slice(-500)}`));
+    await untilListening(socket);
     await using sds = connectSds(socket);
     const stream = sds.stream();
     stream.send({

@@ -1,11 +1,11 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type AgentProcess, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { needs } from "../test/support/needs.ts";
-import { until } from "../test/support/wait/until.ts";
+import { untilListening } from "../test/support/net/until-listening.ts";
 import { openRawAds } from "../test/support/xds/ads-client.ts";
 import { startControlPlane } from "../test/support/xds/control-plane.ts";
 import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
@@ -22,7 +22,7 @@ async function startAgent(address: string): Promise<AgentProcess & { readonly so
     files: { "var/run/secrets/istio/root-cert.pem": opensslCertificates().ca, [TOKEN]: "the-first-token" },
   });
   const socket = join(agent.folder, "etc/istio/proxy/XDS");
-  await until(async () => (existsSync(socket) ? undefined : "no socket"));
+  await untilListening(socket);
   return Object.assign(agent, { socket });
 }
 

@@ -215,13 +215,18 @@ function readMetric(metric: Metric): ReceivedMetric {
   };
 }
 
+/** Whole ones: a double holds nanoseconds since 1970 only to within 256. */
+function milliseconds(nanos: unknown): number {
+  return Math.round(Number(nanos) / 1e6);
+}
+
 function readPoint(point: Record<string, unknown>): ReceivedPoint {
   const { attributes, startTimeUnixNano, timeUnixNano, asDouble, count, sum, bucketCounts, explicitBounds } = point;
   const quantiles = point.quantileValues as readonly { quantile?: number; value?: number }[] | undefined;
   return {
     attributes: textsOf(attributes as Pairs),
-    startTime: Number(startTimeUnixNano) / 1e6,
-    time: Number(timeUnixNano) / 1e6,
+    startTime: milliseconds(startTimeUnixNano),
+    time: milliseconds(timeUnixNano),
     ...(asDouble !== undefined && { value: asDouble as number }),
     ...(count !== undefined && { count: count as number, sum: sum as number }),
     ...(bucketCounts !== undefined && { counts: bucketCounts as number[], bounds: explicitBounds as number[] }),
