@@ -6,9 +6,14 @@ import { createServer } from "node:net";
 /** Below the ports that the kernel hands out for outgoing connections: one of those may take a port between our look and its use. */
 const LOWEST = 16_000;
 const HIGHEST = 32_000;
+/** Workers of the test runner choose from parts of their own: two of them that look at once would find the same port free. */
+const PARTS = 8;
+const PART_SIZE = (HIGHEST - LOWEST) / PARTS;
+const FIRST = LOWEST + (Number(process.env.VITEST_POOL_ID ?? 0) % PARTS) * PART_SIZE;
+/** Given to this process and perhaps not listened on yet; the oldest are forgotten. */
 const given = new Set<number>();
 
-/** Ports without a TCP listener on any address, none of them given twice to this process. */
+/** Ports without a TCP listener on any address, none of them given twice to this process within its last thousand. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await choosePort((port) => isTcpFree(port)));
@@ -26,9 +31,10 @@ export function freePort(...hosts: readonly string[]): Promise<number> {
 
 async function choosePort(isFree: (port: number) => Promise<boolean>): Promise<number> {
   for (;;) {
-    const port = randomInt(LOWEST, HIGHEST);
+    const port = FIRST + randomInt(PART_SIZE);
     if (given.has(port)) continue;
     given.add(port);
+    for (const oldest of given) if (given.size > PART_SIZE / 2) given.delete(oldest);
     if (await isFree(port)) return port;
   }
 }
