@@ -129,7 +129,7 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
           throw new Error(`the agent ended: ${agent.stdout().slice(-3000)} ${agent.stderr().slice(-2000)}`);
         const { status: code, body } = await fetchText(status, "/healthz/ready");
         return code === 200 ? undefined : `not ready: ${body}`;
-      }, 30_000),
+      }),
     kill: (signal) => void child.kill(signal),
     async [Symbol.asyncDispose]() {
       if (isRunning) child.kill("SIGKILL");

@@ -65,7 +65,7 @@ export async function startDiscoveryProcess(options: DiscoveryProcessOptions): P
     until(async () => {
       if (child.exitCode !== null) throw new Error(`the control plane ended: ${output()}`);
       return (await options.isReady()) ? undefined : `the control plane is not ready: ${output().slice(-2000)}`;
-    }, 30_000);
+    });
   const output = () => readFileSync(join(folder, "output"), "utf8");
   const end = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) {

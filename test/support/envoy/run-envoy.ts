@@ -87,7 +87,7 @@ export async function runEnvoy(bootstrap: object, options: RunEnvoyOptions = {})
     },
   };
   try {
-    await until("Envoy's admin answers", () => envoy.admin("/server_info").then(() => undefined), 20_000);
+    await until("Envoy's admin answers", () => envoy.admin("/server_info").then(() => undefined));
   } catch (thrown) {
     await envoy[Symbol.asyncDispose]();
     throw thrown;
@@ -137,14 +137,14 @@ function hasExited({ exitCode, signalCode }: ChildProcess): boolean {
 
 function askAdmin(socketPath: string, path: string, method: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const asked = request({ socketPath, path, method, agent: false, timeout: 5000 }, (response) => {
+    const asked = request({ socketPath, path, method, agent: false, timeout: 30_000 }, (response) => {
       let body = "";
       response.setEncoding("utf8").on("data", (chunk: string) => {
         body += chunk;
       });
       response.on("error", reject).on("end", () => resolve({ status: response.statusCode ?? 0, body }));
     });
-    const late = Object.assign(new Error("Envoy's admin does not answer within 5 s"), { code: "no-answer" });
+    const late = Object.assign(new Error("Envoy's admin does not answer within 30 s"), { code: "no-answer" });
     asked.on("timeout", () => asked.destroy(late));
     asked.on("error", reject).end();
   });

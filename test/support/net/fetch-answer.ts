@@ -5,8 +5,8 @@ export interface Answer {
   readonly body: string;
 }
 
-/** One request on a connection of its own, to any address. */
-export function fetchAnswer(url: string, method = "GET", timeoutMs = 5000): Promise<Answer> {
+/** One request on a connection of its own, to any address. The limit is for a busy machine. */
+export function fetchAnswer(url: string, method = "GET", timeoutMs = 20_000): Promise<Answer> {
   return new Promise((done, fail) => {
     const sent = request(url, { method, agent: false, timeout: timeoutMs }, async (response) => {
       try {

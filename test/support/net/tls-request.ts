@@ -15,7 +15,7 @@ export function requestCertificate(port: number, client: TlsClient): Promise<Pee
       port,
       path: "/",
       agent: false,
-      timeout: 5000,
+      timeout: 20_000,
       checkServerIdentity: () => undefined,
     };
     const outgoing = request({ ...options, ...client }, (response) => {
@@ -27,7 +27,9 @@ export function requestCertificate(port: number, client: TlsClient): Promise<Pee
           : reject(Object.assign(new Error(`status ${response.statusCode}`), { code: "unexpected-status" })),
       );
     });
-    outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 5 s")));
+    outgoing.once("timeout", () =>
+      outgoing.destroy(Object.assign(new Error("no answer within 20 s"), { code: "no-answer" })),
+    );
     outgoing.once("error", reject);
     outgoing.end();
   });

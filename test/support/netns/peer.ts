@@ -154,7 +154,7 @@ def connect(request):
             tcp = request["protocol"] == "tcp"
             address, port = request["to"]
             sock = socket.socket(family_of(address), socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM)
-            sock.settimeout(5.0)
+            sock.settimeout(20.0)
             if request.get("from"):
                 sock.bind((request["from"], 0))
             sock.connect((address, port))

@@ -128,7 +128,7 @@ function wrap<Answer>(call: grpc.ClientDuplexStream<object, Answer>): TestStream
       if (answer !== undefined) return Promise.resolve(answer);
       if (failure !== undefined) return Promise.reject(failure);
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error("no answer within 5 s")), 5000);
+        const timer = setTimeout(() => reject(new Error("no answer within 30 s")), 30_000);
         takers.push({
           resolve: (value) => {
             clearTimeout(timer);

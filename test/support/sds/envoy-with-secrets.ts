@@ -67,5 +67,5 @@ export function startTlsLoad({ port, client }: EnvoyWithSecrets, lanes = 3): Loa
 }
 
 export async function untilServing(run: EnvoyWithSecrets): Promise<void> {
-  await until("Envoy serves", () => requestCertificate(run.port, run.client), 10_000);
+  await until("Envoy serves", () => requestCertificate(run.port, run.client));
 }

@@ -17,7 +17,8 @@ import type {
 } from "./protocol.ts";
 import { acceptKey, readFrames, textFrame } from "./websocket-frames.ts";
 
-const TIMEOUT_MS = 10_000;
+/** For a busy machine: who means a time says so. */
+const TIMEOUT_MS = 30_000;
 
 /** Requests as an application would send them, from this workload's place in the network. */
 export async function http(request: HttpRequest): Promise<readonly HttpResult[]> {
