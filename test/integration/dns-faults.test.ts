@@ -170,14 +170,14 @@ describe("TCP clients", () => {
   });
 
   test("that stay silent after a query are closed after the idle time", async () => {
-    await using fixture = await startDnsFixture({ limits: { tcpFirstMs: 100, tcpIdleMs: 400 } });
+    await using fixture = await startDnsFixture({ limits: { tcpFirstMs: 700, tcpIdleMs: 1_500 } });
     const began = performance.now();
     const socket = await connectTcp(fixture.address);
     socket.write(framed(queryBytes(hit)));
     await readFrames(socket, 1);
     await closed(socket);
     // Longer than an unfinished first query may take; a machine that stands still only adds to it.
-    expect(performance.now() - began).toBeGreaterThan(300);
+    expect(performance.now() - began).toBeGreaterThan(1_200);
   });
 
   test("1,000 idle ones take nothing from others and are all closed", async () => {

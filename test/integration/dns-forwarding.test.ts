@@ -1,12 +1,12 @@
 import { rename, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { wait } from "../../src/base/wait.ts";
 import { ask, exchangeUdp, queryBytes } from "../support/dns/client.ts";
 import { SEARCH, startDnsFixture } from "../support/dns/fixture.ts";
 import { aRecord, decodeMessage, encodeMessage, optRecord } from "../support/dns/message.ts";
 import { replyTo, startDnsUpstream, type UpstreamHandler } from "../support/dns/upstream.ts";
 import { freePort } from "../support/net/free-ports.ts";
 import { until } from "../support/wait/until.ts";
+import { waitInTurns } from "../support/wait/wait-in-turns.ts";
 
 const [SERVFAIL, NXDOMAIN, REFUSED] = [2, 3, 5];
 const [A, MX, PTR, HTTPS] = [1, 15, 12, 65];
@@ -102,7 +102,7 @@ test("when every server refuses, the first refusal is relayed", async () => {
 test("all servers together have one timeout", async () => {
   await using pair = await startPair(mute, mute);
   await using fixture = await startDnsFixture({ ...pair.options, forwardTimeoutMs: 1_000 });
-  const twice = wait(2 * 1_000).then(() => "after two timeouts");
+  const twice = waitInTurns(2 * 1_000).then(() => "after two timeouts");
   const reply = ask("udp", fixture.address, { name: "x.example." });
   expect(await Promise.race([reply, twice])).toMatchObject({ rcode: SERVFAIL });
 });
@@ -352,7 +352,7 @@ describe("before the first table", () => {
 
 test("metrics count requests, forwards and failures, and time the forwards", async () => {
   await using upstream = await startDnsUpstream(answering("1.1.1.1"));
-  await using fixture = await startDnsFixture({ upstreamPort: upstream.port, forwardTimeoutMs: 50 });
+  await using fixture = await startDnsFixture({ upstreamPort: upstream.port, forwardTimeoutMs: 1_500 });
   await ask("udp", fixture.address, { name: "productpage." });
   await ask("udp", fixture.address, { name: "x.example." });
   upstream.handle = mute;
@@ -362,7 +362,8 @@ test("metrics count requests, forwards and failures, and time the forwards", asy
   expect(text).toContain("dns_upstream_requests_total 2\n");
   expect(text).toContain("dns_upstream_failures_total 1\n");
   expect(text).toContain("dns_upstream_request_duration_seconds_count 2\n");
-  expect(text).toContain('dns_upstream_request_duration_seconds_bucket{le="0.01"} 1\n');
+  // The one that was answered, however busy the machine is, took less than the limit of the other one.
+  expect(text).toMatch(/dns_upstream_request_duration_seconds_bucket\{le="[01](\.\d+)?"\} 1\n/);
 });
 
 describe("resolv.conf", () => {

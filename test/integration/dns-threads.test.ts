@@ -96,7 +96,7 @@ describe("a thread", () => {
     await using upstream = await startDnsUpstream((query) =>
       query.message.questions[0]?.name === "x.example." ? replyTo(query) : undefined,
     );
-    await using one = await startOne({ upstreamPort: upstream.port, forwardTimeoutMs: 50 });
+    await using one = await startOne({ upstreamPort: upstream.port, forwardTimeoutMs: 1_500 });
     one.threads.configure({ search: undefined, servers: ["127.0.0.1"] });
     one.threads.setTable(MESH_TABLE);
     await one.served(1);

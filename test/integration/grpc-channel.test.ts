@@ -128,7 +128,7 @@ describe("keepalive", () => {
     await using server = await startEchoServer();
     await using proxy = await startFreezableProxy(portOf(server));
     await using channel = createGrpcChannel(`127.0.0.1:${proxy.port}`, {
-      keepalive: { intervalMs: 40, timeoutMs: 60 },
+      keepalive: { intervalMs: 40, timeoutMs: 1_000 },
     });
     const call = await channel.bidi(ECHO_BIDI);
     await call.write(Buffer.from("x"));

@@ -301,7 +301,7 @@ describe("limits of a connection", () => {
     const aborted: GrpcError[] = [];
     let started = false;
     await using server = await startEchoServer({
-      keepalive: { intervalMs: 40, timeoutMs: 60 },
+      keepalive: { intervalMs: 40, timeoutMs: 1_000 },
       methods: [
         implement(ECHO_BIDI, (_requests, call) => {
           started = true;
@@ -333,7 +333,7 @@ describe("limits of a connection", () => {
   });
 
   test("a living but quiet client survives many keepalive rounds", async () => {
-    await using server = await startEchoServer({ keepalive: { intervalMs: 10, timeoutMs: 500 } });
+    await using server = await startEchoServer({ keepalive: { intervalMs: 10, timeoutMs: 20_000 } });
     await using proxy = await startFreezableProxy(portOf(server));
     await using channel = createGrpcChannel(`127.0.0.1:${proxy.port}`);
     const call = await channel.bidi(ECHO_BIDI);

@@ -15,7 +15,6 @@ import { dirname, join } from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { beforeEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
-import { wait } from "../../src/base/wait.ts";
 import { buildFrameHeader } from "../../src/grpc/frame-scanner.ts";
 import { ADS_PATHS } from "../../src/xds/methods.ts";
 import { socketFolder } from "../support/files/socket-folder.ts";
@@ -24,6 +23,7 @@ import { startRawServer } from "../support/grpc/raw-server.ts";
 import { needs } from "../support/needs.ts";
 import { startFreezableProxy } from "../support/net/freezable-proxy.ts";
 import { until } from "../support/wait/until.ts";
+import { waitInTurns } from "../support/wait/wait-in-turns.ts";
 import { openRawAds } from "../support/xds/ads-client.ts";
 import { startControlPlane } from "../support/xds/control-plane.ts";
 import { ask, CDS, EDS, LDS, push, startTestProxy } from "../support/xds/harness.ts";
@@ -292,7 +292,7 @@ test("a frozen upstream is noticed within interval, a quarter of it, and the pin
   await client.received(1);
   wire.freeze();
   // An interval that only begins with the next check would take up to 3600 ms.
-  const late = wait(1600 + 400 + 400 + 800).then(() => "late");
+  const late = waitInTurns(1600 + 400 + 400 + 800).then(() => "late");
   expect(await Promise.race([client.status, late])).toMatchObject({
     code: grpc.status.UNAVAILABLE,
     details: "keepalive ping failed to receive ACK within timeout",
