@@ -44,6 +44,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 const NEWER_CHECKS: Readonly<Record<string, Check>> = {
+  ...CHECKS,
   "traffic.sidecar.istio.io/excludeInterfaces": interfacesProblem,
   "traffic.sidecar.istio.io/kubevirtInterfaces": interfacesProblem,
   "istio.io/reroute-virtual-interfaces": interfacesProblem,
@@ -59,7 +60,7 @@ export function checkAnnotations(
   rules: InjectionRules,
   proxyConfigRules: ProxyConfigRules,
 ): void {
-  const checks = rules.checksResourceAnnotations ? { ...CHECKS, ...NEWER_CHECKS } : CHECKS;
+  const checks = rules.checksResourceAnnotations ? NEWER_CHECKS : CHECKS;
   const problems = Object.keys(annotations)
     .sort()
     .flatMap((name) => {

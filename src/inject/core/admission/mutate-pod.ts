@@ -7,7 +7,7 @@ import { asObject, asText, type Json } from "../json.ts";
 import { createPatch, type PatchOperation } from "../json-patch.ts";
 import { ownerOfPod } from "../owner.ts";
 import { injectPod } from "../pipeline/inject-pod.ts";
-import { normalize } from "../schema/normalize.ts";
+import { createNormalizer } from "../schema/normalize.ts";
 import type { InjectionSettings } from "../settings.ts";
 import { keepSpelling } from "./keep-spelling.ts";
 import { openshiftIds, withoutAssignedIds } from "./openshift.ts";
@@ -36,6 +36,7 @@ export function mutatePod(request: PodMutation, settings: InjectionSettings): Mu
   const { managedFields: _fields, ...metadata } = asObject(pod.metadata);
   const sent: Json = { metadata, spec: pod.spec };
   const effective = { ...metadata, namespace: asText(metadata.namespace) || namespace };
+  const normalize = createNormalizer();
   const typed = normalize("PodTemplateSpec", { metadata: effective, spec: pod.spec });
   const decision = decideInjection(typed, effective.namespace, settings, settings.rules);
   if (!decision.inject) return { decision, patch: [] };
@@ -53,6 +54,7 @@ export function mutatePod(request: PodMutation, settings: InjectionSettings): Mu
       proxyEnv,
     },
     settings,
+    normalize,
   );
   const result = asObject(keepSpelling(sent, typed, injected));
   const withManaged = {

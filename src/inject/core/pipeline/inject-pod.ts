@@ -1,9 +1,8 @@
 import type { ProxyConfig } from "../../../istio-api/proxy-config/proxy-config.ts";
-import { checkAnnotations } from "../annotation-checks.ts";
 import { annotationsOf, labelsOf, type TemplateContext } from "../context.ts";
 import { type Json, objects } from "../json.ts";
 import type { WorkloadOwner } from "../owner.ts";
-import { normalize } from "../schema/normalize.ts";
+import { createNormalizer } from "../schema/normalize.ts";
 import type { InjectionSettings } from "../settings.ts";
 import { rewriteAppProbes } from "./app-probes.ts";
 import { findProxy, withAnnotations, withLabels, withProxy } from "./containers.ts";
@@ -16,7 +15,7 @@ import { stripPod } from "./strip-pod.ts";
 import { reapplyOverrides } from "./user-overrides.ts";
 
 export interface PodRequest {
-  /** Metadata and spec. */
+  /** Metadata and spec; the annotations are checked. */
   readonly pod: Json;
   readonly owner: WorkloadOwner;
   /** The effective ProxyConfig of the pod. */
@@ -32,11 +31,10 @@ export interface PodRequest {
 export const PROXY_ID = 1337;
 
 /** The pod with the proxy in it. Pure; rejects with an InjectError for what cannot be injected. */
-export function injectPod(request: PodRequest, settings: InjectionSettings): Json {
+export function injectPod(request: PodRequest, settings: InjectionSettings, normalize = createNormalizer()): Json {
   const { owner, proxyConfig, statusPort } = request;
-  const { values, mesh, rules, proxyConfigRules, revision } = settings;
+  const { values, mesh, rules, revision } = settings;
   const pod = normalize("PodTemplateSpec", request.pod);
-  checkAnnotations(annotationsOf(pod), rules, proxyConfigRules);
   const proxyEnv = proxyEnvironment(pod, request.proxyEnv, settings);
   const context: TemplateContext = {
     ...settings,
@@ -46,8 +44,8 @@ export function injectPod(request: PodRequest, settings: InjectionSettings): Jso
     proxyUid: request.proxyUid,
     proxyGid: request.proxyGid,
   };
-  const { merged, templatePod } = renderTemplates(pod, context, settings);
-  let result = reapplyOverrides(merged, pod, templatePod, proxyConfig.interceptionMode ?? "REDIRECT");
+  const { merged, templatePod } = renderTemplates(pod, context, settings, normalize);
+  let result = reapplyOverrides(merged, pod, templatePod, proxyConfig.interceptionMode ?? "REDIRECT", normalize);
   result = withProxyEnv(result, proxyEnv, readStatus(pod) !== undefined);
   result = mergeMetrics(result, statusPort, mesh.enablePrometheusMerge ?? true);
   result = annotateSecurePort(result);

@@ -2,7 +2,7 @@ import { InjectError } from "../../inject-error.ts";
 import { annotationsOf, PROXY_CONTAINER, type TemplateContext } from "../context.ts";
 import { asList, asObject, type Json } from "../json.ts";
 import { isNative } from "../native-sidecar.ts";
-import { normalize } from "../schema/normalize.ts";
+import type { Normalizer } from "../schema/normalize.ts";
 import type { InjectionSettings } from "../settings.ts";
 import { strategicMerge } from "../strategic-merge.ts";
 import { containersOf, findContainer, withSpec } from "./containers.ts";
@@ -13,12 +13,17 @@ const POD = "PodTemplateSpec";
 export interface Rendered {
   /** The pod with the templates merged over it. */
   readonly merged: Json;
-  /** What the templates alone define. */
+  /** What the templates alone define, for its names: not in the API's form. */
   readonly templatePod: Json;
 }
 
 /** Renders the templates the pod asks for, in order, and merges each over the pod. */
-export function renderTemplates(pod: Json, context: TemplateContext, settings: InjectionSettings): Rendered {
+export function renderTemplates(
+  pod: Json,
+  context: TemplateContext,
+  settings: InjectionSettings,
+  normalize: Normalizer,
+): Rendered {
   const native = isNative(annotationsOf(pod)["sidecar.istio.io/nativeSidecar"], context.native);
   let merged = pod;
   let templatePod: Json = {};
@@ -29,16 +34,16 @@ export function renderTemplates(pod: Json, context: TemplateContext, settings: I
       throw new InjectError("unknown-template", `requested template "${name}" not found; have ${known}`);
     }
     const partial = template(context);
-    templatePod = mergePod(templatePod, partial);
+    templatePod = strategicMerge(POD, templatePod, partial);
     if (native && findContainer(containersOf(templatePod, "initContainers"), PROXY_CONTAINER))
       merged = moveProxy(merged);
-    merged = mergePod(merged, partial);
+    merged = mergePod(merged, partial, normalize);
   }
   return { merged, templatePod };
 }
 
 /** Merges a partial pod over another and gives it the API's form. */
-export function mergePod(pod: Json, partial: Json): Json {
+export function mergePod(pod: Json, partial: Json, normalize: Normalizer): Json {
   return normalize(POD, strategicMerge(POD, pod, partial));
 }
 

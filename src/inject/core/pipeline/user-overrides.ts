@@ -1,6 +1,6 @@
 import { annotationsOf, INIT_CONTAINER, VALIDATION_CONTAINER } from "../context.ts";
-import { asList, asObject, goJson, type Json } from "../json.ts";
-import { normalize } from "../schema/normalize.ts";
+import { asList, asObject, asText, goJson, type Json } from "../json.ts";
+import type { Normalizer } from "../schema/normalize.ts";
 import { containersOf, findContainer, findProxy, withAnnotations, withProxy, withSpec } from "./containers.ts";
 import { readStatus } from "./injection-status.ts";
 import { mergePod } from "./render-templates.ts";
@@ -10,21 +10,28 @@ import { OVERRIDES_ANNOTATION, readOverrides } from "./strip-pod.ts";
  * What the user says of a container beats the template, field by field. The user's containers are recorded in an annotation, so that a
  * second injection applies them again.
  */
-export function reapplyOverrides(merged: Json, original: Json, templatePod: Json, meshMode: string): Json {
+export function reapplyOverrides(
+  merged: Json,
+  original: Json,
+  templatePod: Json,
+  meshMode: string,
+  normalize: Normalizer,
+): Json {
   const status = readStatus(original);
   const recorded = readOverrides(original);
   let pod = merged;
   const taken: Record<"containers" | "initContainers", Json[]> = { containers: [], initContainers: [] };
   for (const list of ["containers", "initContainers"] as const) {
-    for (const { name } of containersOf(templatePod, list)) {
+    for (const container of containersOf(templatePod, list)) {
+      const name = asText(container.name);
       const given =
-        findContainer(recorded[list], String(name)) ??
-        (status?.[list].includes(String(name)) ? undefined : givenContainer(original, list, String(name)));
+        findContainer(recorded[list], name) ??
+        (status?.[list].includes(name) ? undefined : givenContainer(original, list, name));
       if (given === undefined) continue;
       const { image, ...others } = normalize("Container", given);
       const overlay = image === undefined || image === "auto" ? others : { name: others.name, image, ...others };
       taken[list].push(normalize("Container", overlay));
-      pod = mergePod(pod, { spec: { [list]: [overlay] } });
+      pod = mergePod(pod, { spec: { [list]: [overlay] } }, normalize);
     }
   }
   if (status === undefined && (taken.containers.length > 0 || taken.initContainers.length > 0)) {

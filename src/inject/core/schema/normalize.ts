@@ -8,9 +8,23 @@ export interface NormalizeOptions {
   readonly dropsUnknown: boolean;
   /** Releases up to 1.20 printed `creationTimestamp: null`. */
   readonly nullTimestamps: boolean;
+  /** Objects and lists that have this form already, by identity; those that are made are added. */
+  readonly known?: Set<unknown>;
 }
 
+/** `normalize` of a type and a value. */
+export type Normalizer = (typeName: string, value: unknown) => Json;
+
 const KEEP: NormalizeOptions = { dropsUnknown: false, nullTimestamps: false };
+
+/**
+ * For an object that is changed step by step: parts that came out of an earlier call are taken as they are, so a step costs no more than
+ * what it has changed. They must not be modified in place.
+ */
+export function createNormalizer(): Normalizer {
+  const options = { ...KEEP, known: new Set<unknown>() };
+  return (typeName, value) => normalize(typeName, value, options);
+}
 
 /**
  * An object as the typed API prints it: members in declaration order, empty ones left out unless they are always printed, quantities
@@ -19,6 +33,7 @@ const KEEP: NormalizeOptions = { dropsUnknown: false, nullTimestamps: false };
 export function normalize(typeName: string, value: unknown, options: NormalizeOptions = KEEP, path = ""): Json {
   const given = value === null || value === undefined ? {} : value;
   if (!isObject(given)) throw wrongType(path, value, "an object");
+  if (options.known?.has(given)) return given;
   const type = kubernetesType(typeName);
   const result: Json = {};
   for (const member of membersOf(type, given)) {
@@ -29,6 +44,7 @@ export function normalize(typeName: string, value: unknown, options: NormalizeOp
   if (!options.dropsUnknown) {
     for (const name of Object.keys(given)) if (!type.members.has(name)) result[name] = given[name];
   }
+  options.known?.add(result);
   return result;
 }
 
@@ -67,10 +83,14 @@ function normalizeValue(type: MemberType, value: unknown, options: NormalizeOpti
   switch (type.kind) {
     case "struct":
       return normalize(type.name, value, options, path);
-    case "list":
+    case "list": {
       if (value === null || value === undefined) return null;
       if (!Array.isArray(value)) throw wrongType(path, value, "a list");
-      return value.map((item, index) => normalizeValue(type.item, item, options, `${path}[${index}]`));
+      if (options.known?.has(value)) return value;
+      const list = value.map((item, index) => normalizeValue(type.item, item, options, `${path}[${index}]`));
+      options.known?.add(list);
+      return list;
+    }
     case "map": {
       if (value === null || value === undefined) return {};
       if (!isObject(value)) throw wrongType(path, value, "a map");
