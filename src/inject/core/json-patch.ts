@@ -10,9 +10,11 @@ export type PatchOperation =
  * container that other webhooks added is neither removed nor moved. Equal documents need no operation.
  */
 export function createPatch(before: unknown, after: unknown, path = ""): readonly PatchOperation[] {
-  if (before === after || isDeepStrictEqual(before, after)) return [];
+  if (before === after) return [];
   if (isObject(before) && isObject(after)) return patchObject(before, after, path);
-  if (Array.isArray(before) && Array.isArray(after)) return patchList(before, after, path);
+  if (Array.isArray(before) && Array.isArray(after)) {
+    return isDeepStrictEqual(before, after) ? [] : patchList(before, after, path);
+  }
   return [{ op: "replace", path, value: after }];
 }
 

@@ -31,8 +31,12 @@ export function asText(value: unknown): string {
 
 /** A map of texts, such as labels. */
 export function textMap(value: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(asObject(value)).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string",
-  );
+  const map = asObject(value);
+  if (isTextMap(map)) return map;
+  const entries = Object.entries(map).filter((entry): entry is [string, string] => typeof entry[1] === "string");
   return Object.fromEntries(entries);
+}
+
+function isTextMap(map: Json): map is Record<string, string> {
+  return Object.values(map).every((item) => typeof item === "string");
 }

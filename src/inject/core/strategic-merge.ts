@@ -12,7 +12,7 @@ export function strategicMerge(typeName: string, original: Json, patch: Json): J
 
 function mergeMap(type: MemberType, original: Json, patch: Json): Json {
   const directive = patch.$patch;
-  if (directive === "replace") return added(type, withoutDirectives(patch)) as Json;
+  if (directive === "replace") return added(withoutDirectives(patch)) as Json;
   if (directive === "delete") return {};
   if (directive !== undefined && directive !== "merge") {
     throw new InjectError("merge", `$patch is ${JSON.stringify(directive)}, allowed are merge, replace, delete`);
@@ -26,14 +26,12 @@ function mergeMap(type: MemberType, original: Json, patch: Json): Json {
       continue;
     }
     const before = result[key];
-    const member = memberOf(type, key);
     if (value === null) delete result[key];
-    else if (Array.isArray(value)) {
-      result[key] = Array.isArray(before)
-        ? mergeList(member, before, value, patch[`$setElementOrder/${key}`])
-        : added(member?.type, value);
-    } else if (isObject(value) && isObject(before)) result[key] = mergeMap(typeOf(member), before, value);
-    else result[key] = added(member?.type, value);
+    else if (Array.isArray(value) && Array.isArray(before)) {
+      result[key] = mergeList(memberOf(type, key), before, value, patch[`$setElementOrder/${key}`]);
+    } else if (isObject(value) && isObject(before)) {
+      result[key] = mergeMap(typeOf(memberOf(type, key)), before, value);
+    } else result[key] = added(value);
   }
   for (const key of directives) {
     const value = patch[key];
@@ -63,14 +61,20 @@ function typeOf(member: Member | undefined): MemberType {
 }
 
 /** A value that was not there before: nulls and directives in it have no meaning any more. */
-function added(type: MemberType | undefined, value: unknown): unknown {
+function added(value: unknown): unknown {
+  if (isPlain(value)) return value;
   if (Array.isArray(value)) {
-    const item = type?.kind === "list" ? type.item : undefined;
-    return value
-      .filter((element) => !isObject(element) || element.$patch === undefined)
-      .map((element) => added(item, element));
+    return value.filter((element) => !isObject(element) || element.$patch === undefined).map(added);
   }
-  return isObject(value) ? mergeMap(type ?? UNTYPED, {}, value) : value;
+  return isObject(value) ? mergeMap(UNTYPED, {}, value) : value;
+}
+
+/** Has neither nulls nor directives: most of a template. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== "object") return true;
+  if (value === null) return false;
+  if (Array.isArray(value)) return value.every(isPlain);
+  return Object.entries(value).every(([key, member]) => !key.startsWith("$") && isPlain(member));
 }
 
 function withoutDirectives(value: Json): Json {
@@ -85,7 +89,7 @@ function mergeList(
 ): readonly unknown[] {
   const mergeKey = member?.mergeKey;
   if (mergeKey === undefined || patch.some((item) => isObject(item) && item.$patch === "replace")) {
-    return added(member?.type, patch) as readonly unknown[];
+    return added(patch) as readonly unknown[];
   }
   const keyOf = (item: unknown): unknown => {
     if (mergeKey === "") return item;
@@ -101,7 +105,7 @@ function mergeList(
     if (isObject(item) && item.$patch === "delete") continue;
     const key = keyOf(item);
     const known = merged.get(key);
-    merged.set(key, isObject(known) && isObject(item) ? mergeMap(itemType, known, item) : added(itemType, item));
+    merged.set(key, isObject(known) && isObject(item) ? mergeMap(itemType, known, item) : added(item));
     if (!patched.includes(key)) patched.push(key);
   }
   const order = Array.isArray(setOrder)
