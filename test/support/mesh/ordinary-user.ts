@@ -10,11 +10,13 @@ export interface OrdinaryUser extends Disposable {
 }
 
 let count = 0;
+/** Workers of the test runner have users of their own: what one of them leaves or ends is found by its user. */
+const FIRST = 61_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 8) * 500;
 
 /** Somebody without rights and without an account, with a home directory of their own. Needs root to become them. */
 export function ordinaryUser(): OrdinaryUser {
   count += 1;
-  const uid = 61_000 + (process.pid % 1000) * 4 + count;
+  const uid = FIRST + count;
   const home = mkdtempSync(join(tmpdir(), "ordinary-user-"));
   chownSync(home, uid, uid);
   const identity = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups"];
