@@ -123,7 +123,10 @@ async function startMeshWorkload(
   const admin = async (path: string) => {
     const call = { address: "127.0.0.1", port: 15000, host: "localhost", path, fresh: true };
     const [answer] = await process.http(call);
-    if (answer?.status !== 200) throw new Error(`Envoy answers ${answer?.status} ${answer?.error} to ${path}`);
+    if (answer?.status !== 200) {
+      const text = `Envoy answers ${answer?.status} ${answer?.error} to ${path}`;
+      throw Object.assign(new Error(text), { code: "unexpected-status" });
+    }
     return answer.body;
   };
   return {
