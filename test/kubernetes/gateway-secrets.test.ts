@@ -68,7 +68,9 @@ function serialOf(port: number, host: string, ca: string): Promise<string> {
       const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
       response.resume();
       response.once("end", () =>
-        response.statusCode === 200 ? resolve(serialNumber) : reject(new Error(`status ${response.statusCode}`)),
+        response.statusCode === 200
+          ? resolve(serialNumber)
+          : reject(Object.assign(new Error(`status ${response.statusCode}`), { code: "unexpected-status" })),
       );
     });
     outgoing.once("timeout", () => outgoing.destroy(new Error("no answer within 20 s")));

@@ -16,7 +16,7 @@ import { until } from "../support/wait/until.ts";
 const cluster = sharedPlace(["kubernetes"], async (opened) => opened.add(await startKubernetes()));
 
 const CONFIG_MAPS: ResourceKind = { group: "", version: "v1", plural: "configmaps", namespace: "default" };
-/** Short, so that a frozen server is noticed within a test. */
+/** Short, so that a frozen server is noticed within a test; a busy one may be slower, which the other tests do not mean. */
 const KEEPALIVE = { intervalMs: 1000, timeoutMs: 1000 };
 
 interface Watched extends Reflector<string> {
@@ -26,10 +26,14 @@ interface Watched extends Reflector<string> {
   readonly client: KubernetesClient;
 }
 
-const admin = async (opened: CloseStack, port = cluster().port): Promise<KubernetesClient> => {
+const admin = async (
+  opened: CloseStack,
+  port = cluster().port,
+  keepalive?: typeof KEEPALIVE,
+): Promise<KubernetesClient> => {
   const given = await readKubeconfig({ paths: [cluster().kubeconfig] });
   const access = { ...given, server: new URL(`https://127.0.0.1:${port}`) };
-  return opened.add(createKubernetesClient({ access, env: {}, keepalive: KEEPALIVE }));
+  return opened.add(createKubernetesClient({ access, env: {}, ...(keepalive && { keepalive }) }));
 };
 
 /** Follows the config maps with this label: their member "key". */
@@ -129,7 +133,7 @@ test("versions that etcd has compacted away cost a list, whose differences are t
 test("an API server that freezes is noticed by its missing answers to pings", async () => {
   await using opened = new CloseStack();
   await cluster().apply([configMap("freeze", "a", "1")]);
-  const reflector = await follow(opened, "freeze");
+  const reflector = await follow(opened, "freeze", await admin(opened, cluster().port, KEEPALIVE));
   await reflector.synced;
   cluster().freeze();
   try {

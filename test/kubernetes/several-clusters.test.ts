@@ -389,7 +389,7 @@ test("webhooks of a cluster that names the control plane's cluster get its CA bu
   await until(async () => {
     expect(new Set((await injecting()).map(([caBundle]) => caBundle))).toEqual(new Set([bundle]));
     expect(await validating()).toEqual([[bundle, "Fail"]]);
-  }, 30_000);
+  });
   // Not any more, once the cluster names another.
   await annotate("west");
   await until("the cluster is let go", () =>
