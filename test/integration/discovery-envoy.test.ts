@@ -50,7 +50,7 @@ async function startEnvoy(api: "GRPC" | "DELTA_GRPC", server: DiscoveryServer): 
   return opened.add(await runEnvoy(bootstrap(api, server.ports.grpc)));
 }
 
-const slowly = { timeout: 20_000, interval: 50 };
+const slowly = { timeout: 45_000, interval: 50 };
 
 /** Every type the proxy watches, with how far it is. */
 async function states(server: DiscoveryServer): Promise<Record<string, string>> {

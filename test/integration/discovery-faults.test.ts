@@ -85,7 +85,6 @@ test.each([0, -1000])(
     expect(sentToDeaf).toBeLessThanOrEqual(1);
     expect(server.discovery.connections.all()).toHaveLength(2);
   },
-  30_000,
 );
 
 test("a client that never reads is sent away after the send timeout, where there is one", async () => {
@@ -208,7 +207,7 @@ test("five hundred clients that come back at once are all served", async () => {
   await server.restart();
   await all();
   expect(server.discovery.connections.all()).toHaveLength(500);
-}, 30_000);
+});
 
 /** Many streams over one connection; each tries again, as agents do, when the server sends it away. */
 function openStreams(port: number) {

@@ -123,7 +123,7 @@ test.each([true, false])(
     const secrets = [certificateSecret("default", await ca.pair(["spiffe://a/b"])), trustSecret("ROOTCA", ca.rootPem)];
     const resources = [listenerResource(inboundListener(t.port, t.adminPort)), ...secrets];
     await using plane = await startControlPlane({ sockets: t.sockets, resources: () => resources });
-    await until("readiness", async () => (await t.ready()).status === 200, 15_000);
+    await until("readiness", async () => (await t.ready()).status === 200);
     expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
     await until("readiness through Envoy", async () => (await t.readyThroughEnvoy()).status === 200);
     expect(plane.requests.filter((asked) => asked.error !== undefined)).toEqual([]);
@@ -143,12 +143,12 @@ test("a refused configuration keeps it from being ready and says so; the repaire
   await using t = await startSidecar(true);
   let listener: object = { name: "broken", address: {} };
   await using plane = await startControlPlane({ sockets: t.sockets, resources: () => [listenerResource(listener)] });
-  await until("the refusal", async () => (await t.ready()).body.includes("but was rejected"), 15_000);
+  await until("the refusal", async () => (await t.ready()).body.includes("but was rejected"));
   const refusal = plane.requests.find((asked) => asked.typeUrl === LISTENER_TYPE && asked.error !== undefined);
   expect(refusal?.error).toContain("broken");
   listener = inboundListener(t.port, t.adminPort);
   plane.push(LISTENER_TYPE);
-  await until("readiness", async () => (await t.ready()).status === 200, 15_000);
+  await until("readiness", async () => (await t.ready()).status === 200);
   expect(await fetchOk(`http://127.0.0.1:${t.port}/`)).toBe("from the control plane");
 });
 
@@ -179,7 +179,7 @@ test("certificates come over the workload socket", async () => {
     certificateSecret("default", await ca.pair(["spiffe://a/b"])),
   ];
   await using _plane = await startControlPlane({ sockets: t.sockets, resources: () => resources });
-  await until("readiness", async () => (await t.ready()).status === 200, 15_000);
+  await until("readiness", async () => (await t.ready()).status === 200);
   const names = await new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port: t.port, rejectUnauthorized: false }, () => {
       resolve(socket.getPeerCertificate().subjectaltname);

@@ -132,7 +132,7 @@ test.each([
   { what: "says packed and is not", bytes: `${packedHead(5)}plain`, after: STAY },
 ])("an application that $what keeps its status, reported in time", async ({ bytes, after }) => {
   await using application = await answering(bytes, after);
-  await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 1 });
+  await using probes = await startProbes({ httpGet: { port: application.port }, timeoutSeconds: 3 });
   expect(await probes.probe()).toMatchObject({ status: 200 });
 });
 
@@ -235,7 +235,7 @@ test.each([
   { path: "/\ud800", asked: "/%EF%BF%BD" },
 ])("a probe of $path asks for $asked", async ({ path, asked }) => {
   await using application = await startHttpServer((request, response) => void response.end(request.url));
-  await using probes = await startProbes({ httpGet: { port: application.port, path }, timeoutSeconds: 2 });
+  await using probes = await startProbes({ httpGet: { port: application.port, path }, timeoutSeconds: 30 });
   expect(await probes.probe()).toMatchObject({ status: 200, text: asked });
 });
 
@@ -246,7 +246,7 @@ test("a reused TLS connection gathers nothing from probe to probe", async () => 
   secure.on("secureConnection", () => connections++);
   await using application = await serve(secure);
   await using probes = await startProbes(
-    { httpGet: { port: application.port, scheme: "HTTPS" }, timeoutSeconds: 2 },
+    { httpGet: { port: application.port, scheme: "HTTPS" }, timeoutSeconds: 30 },
     true,
   );
   const warnings: string[] = [];

@@ -208,7 +208,7 @@ test.each<{ what: string; answer: RequestListener; text: string }>([
   },
 ])("a body that $what leaves the status as it is", async ({ answer, text }) => {
   await using app = await http(answer);
-  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 1 });
+  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 3 });
   expect(await t.probe()).toMatchObject({ status: 200, text });
 });
 
@@ -226,7 +226,7 @@ test.each([
     socket.on("error", () => undefined).once("data", () => socket.end(head));
   });
   const port = await listen(app);
-  await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 5 });
+  await using t = await startProbes({ httpGet: { port }, timeoutSeconds: 30 });
   expect(await t.probe()).toMatchObject({ status: 200, text: "ok" });
   await close(app);
 });
@@ -260,7 +260,7 @@ test("at most ten kilobytes of a body are passed on, also of one that never ends
     const feed = setInterval(() => response.write("x".repeat(4000)), 1);
     response.on("close", () => clearInterval(feed));
   });
-  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 5 });
+  await using t = await startProbes({ httpGet: { port: app.port }, timeoutSeconds: 30 });
   const answer = await t.probe();
   expect(answer.status).toBe(200);
   expect(answer.body).toHaveLength(10_240);
@@ -301,7 +301,7 @@ test.each([
   const localAddress = bind === "::1" ? undefined : "127.0.0.6";
   await using app = await startHttpServer((_request, response) => void response.end(), bind);
   for (const prober of [{ tcpSocket: { port: app.port } }, { httpGet: { port: app.port } }]) {
-    await using t = await startProbes({ ...prober, timeoutSeconds: 5 }, { target: { host, localAddress } });
+    await using t = await startProbes({ ...prober, timeoutSeconds: 30 }, { target: { host, localAddress } });
     expect((await t.probe()).status).toBe(status);
   }
 });
@@ -335,7 +335,7 @@ test.each([
     : createHttpsServer({ ...selfSignedCertificate(), ...(alpn && { ALPNProtocols: alpn }) }, listener);
   const port = await listen(server as unknown as Server);
   try {
-    await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 }, { http2 });
+    await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 30 }, { http2 });
     expect(await t.probe({ "X-A": "1", Host: "h" })).toMatchObject({ status: 200, text: "over tls" });
     expect(seen).toEqual([`${version} 1 h`]);
   } finally {
@@ -366,7 +366,7 @@ test.each([
   server.on("connection", (socket) => sockets.add(socket));
   const port = await listen(server);
   try {
-    await using t = await startProbes({ httpGet: { port, scheme: way.scheme }, timeoutSeconds: 5 }, { connections });
+    await using t = await startProbes({ httpGet: { port, scheme: way.scheme }, timeoutSeconds: 30 }, { connections });
     for (let round = 0; round < 3; round++) expect(await t.probe()).toMatchObject({ status: 200, text: "fine" });
     expect(sockets.size).toBe(1);
     expect([...said]).toEqual(["keep-alive"]);
@@ -383,7 +383,7 @@ test.each([
 test("HTTPS with an application that speaks only another protocol is 500", async () => {
   const server = createHttpsServer({ ...selfSignedCertificate(), ALPNProtocols: ["foo"] }, () => undefined);
   const port = await listen(server);
-  await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 });
+  await using t = await startProbes({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 30 });
   expect((await t.probe()).status).toBe(500);
   await close(server);
 });
@@ -418,7 +418,7 @@ test("gRPC without the health service is 500 and says so", async () => {
     log: silentLogger,
   });
   const port = Number(/:(\d+)$/.exec(addressText(server.address))?.[1]);
-  await using t = await startProbes({ grpc: { port }, timeoutSeconds: 2 });
+  await using t = await startProbes({ grpc: { port }, timeoutSeconds: 30 });
   expect((await t.probe()).status).toBe(500);
   expect(t.log.texts().join()).toContain(
     "server does not implement the grpc health protocol (grpc.health.v1.Health): rpc error: code = Unimplemented",

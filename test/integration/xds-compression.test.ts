@@ -37,7 +37,7 @@ describe.each(["sotw", "delta"] as const)("%s, from our own control plane", (kin
   beforeAll(async () => {
     const mesh = Array.from({ length: 500 }, (_, index) => service(`s${index}`, index)).join("\n---\n");
     server = opened.add(await startDiscoveryServer({ files: { "mesh.yaml": mesh } }));
-  }, 30_000);
+  });
   afterAll(() => opened.close());
 
   /** The first answer of clusters as a client gets it, and whether the control plane had compressed it. */
