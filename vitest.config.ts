@@ -27,7 +27,7 @@ export default defineConfig({
     projects: [
       suite("unit", ["{src,web,scripts,image}/**/*.test.ts"], shared),
       suite("conformance", ["test/conformance/**/*.test.ts"], shared),
-      suite("integration", ["test/integration/**/*.test.ts"], shared),
+      suite("integration", ["test/integration/**/*.test.ts"], { ...shared, testTimeout: 120_000 }),
       suite("e2e", ["e2e/**/*.test.ts"], { ...shared, testTimeout: 180_000 }),
       // Each file starts an API server; the start takes seconds, and more where several start at once.
       suite("kubernetes", ["test/kubernetes/**/*.test.ts"], { ...shared, testTimeout: 120_000, hookTimeout: 180_000 }),
