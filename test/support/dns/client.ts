@@ -31,7 +31,7 @@ export async function ask(transport: "udp" | "tcp", server: ServerAddress, quest
 }
 
 /** One datagram there, one back. Rejects when none comes in time. */
-export async function exchangeUdp(server: ServerAddress, bytes: Buffer, timeoutMs = 5_000): Promise<Buffer> {
+export async function exchangeUdp(server: ServerAddress, bytes: Buffer, timeoutMs = 10_000): Promise<Buffer> {
   const socket = createSocket(server.host.includes(":") ? "udp6" : "udp4");
   try {
     socket.send(bytes, server.port, server.host);
@@ -42,7 +42,7 @@ export async function exchangeUdp(server: ServerAddress, bytes: Buffer, timeoutM
   }
 }
 
-export async function exchangeTcp(server: ServerAddress, bytes: Buffer, timeoutMs = 5_000): Promise<Buffer> {
+export async function exchangeTcp(server: ServerAddress, bytes: Buffer, timeoutMs = 10_000): Promise<Buffer> {
   const socket = await connectTcp(server);
   try {
     socket.write(framed(bytes));
@@ -66,7 +66,7 @@ export function framed(bytes: Buffer): Buffer {
 }
 
 /** The next `count` messages of a connection, in the order they come. Rejects when it closes before, or in time. */
-export async function readFrames(socket: Socket, count: number, timeoutMs = 5_000): Promise<Buffer[]> {
+export async function readFrames(socket: Socket, count: number, timeoutMs = 10_000): Promise<Buffer[]> {
   const frames: Buffer[] = [];
   let received = Buffer.alloc(0);
   const signal = AbortSignal.timeout(timeoutMs);

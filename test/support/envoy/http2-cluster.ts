@@ -3,7 +3,7 @@ export function http2Cluster(name: string, address: object): object {
   return {
     name,
     type: "STATIC",
-    connect_timeout: "1s",
+    connect_timeout: "20s",
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",

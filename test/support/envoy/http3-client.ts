@@ -21,7 +21,7 @@ export function runHttp3Client(options: {
         {
           name: "all",
           domains: ["*"],
-          routes: [{ match: { prefix: "/" }, route: { cluster: "http3", timeout: "5s" } }],
+          routes: [{ match: { prefix: "/" }, route: { cluster: "http3", timeout: "30s" } }],
         },
       ],
     },
@@ -42,7 +42,7 @@ export function runHttp3Client(options: {
         {
           name: "http3",
           type: "STATIC",
-          connect_timeout: "5s",
+          connect_timeout: "30s",
           load_assignment: { cluster_name: "http3", endpoints: [{ lb_endpoints: [endpoint] }] },
           typed_extension_protocol_options: {
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {

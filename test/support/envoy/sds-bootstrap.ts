@@ -41,7 +41,7 @@ function upstreamCluster(role: Extract<SdsEnvoyRole, { side: "client" }>): objec
   return {
     name: "upstream",
     type: "STATIC",
-    connect_timeout: "2s",
+    connect_timeout: "20s",
     // A connection for each request, so that every request is a handshake with the certificates of its moment.
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {

@@ -75,7 +75,7 @@ export function staticCluster(name: string, port: number, mutualTls: boolean): M
     body: {
       name,
       type: "STATIC",
-      connect_timeout: "2s",
+      connect_timeout: "20s",
       load_assignment: {
         cluster_name: name,
         endpoints: [{ lb_endpoints: [{ endpoint: { address: address(port) } }] }],
