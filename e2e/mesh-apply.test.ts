@@ -128,7 +128,7 @@ describe.each(MODES)("mesh apply of a mesh file with isolation $isolation", ({ i
     }
     await untilAnswers("two hello-1", "two hello-2");
     // The new one is a member: what it calls, it reaches.
-    const call = await mesh.cli("exec", "late", "--", "sh", "-c", 'curl -s -m 5 "$HELLO_URL"');
+    const call = await mesh.cli("exec", "late", "--", "sh", "-c", 'curl -s -m 30 "$HELLO_URL"');
     expect(call.stdout).toMatch(/^two hello-\d$/);
     await until(async () => (await mesh.status()).problems[0]);
   });

@@ -71,7 +71,7 @@ describe("egress from namespaces", () => {
   beforeEach(needs(...REQUIRES));
 
   const curl = (run: MeshRun, url: string) =>
-    run.cli("exec", "web", "--", "curl", "-s", "-m", "5", "--cacert", folder.file("cert.pem"), url);
+    run.cli("exec", "web", "--", "curl", "-s", "-m", "30", "--cacert", folder.file("cert.pem"), url);
   const reached = (run: MeshRun) =>
     until(async () => {
       const { code, stdout } = await curl(run, `https://${NAME}:8443/`);
@@ -79,7 +79,7 @@ describe("egress from namespaces", () => {
     });
 
   test("with the default the machine's network is reached, under the machine's address", async () => {
-    const plain = await mesh("allowed").cli("exec", "web", "--", "curl", "-sk", "-m", "5", `https://${SERVER}:8443/`);
+    const plain = await mesh("allowed").cli("exec", "web", "--", "curl", "-sk", "-m", "30", `https://${SERVER}:8443/`);
     expect(plain.stdout).toBe("from ::ffff:198.51.100.1");
   });
 

@@ -45,7 +45,7 @@ test("a service that already runs outside is reached by its name, and names of o
   const file = pairFile({ port: 8484, more }).replace("calls: [hello]", "calls: [hello, shelf]");
   await using mesh = startMeshRun({ file });
   await mesh.untilUp();
-  const { stdout } = await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "5", "http://shelf:8485/");
+  const { stdout } = await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "30", "http://shelf:8485/");
   expect(stdout).toBe("from outside");
   expect((await mesh.cli("exec", "web", "--", "curl", "-s", "-m", "4", "http://example.test/")).code).toBe(6);
   await new Promise((closed) => outside.close(closed));

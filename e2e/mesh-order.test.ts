@@ -72,7 +72,7 @@ describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
     // The first replica is not healthy, so nobody is started who waits for the service.
     await untilReason("web", /^web\/app: waits for store \(store-1\/app: unhealthy: \/health answers 500/);
     await untilReason("late", /^late\/app: waits for web \(not started yet\)/);
-    expect((await workload("store-2"))?.ready).toBe(true);
+    await until(async () => (await workload("store-2"))?.ready || "store-2 is not ready");
     const [first] = (await mesh.status()).workloads.filter(({ name }) => name === "store-1");
     expect(first).toMatchObject({ ready: false, health: { state: "unhealthy" } });
 

@@ -160,7 +160,7 @@ describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
     expect([applied.code, complaints(applied)]).toEqual([0, []]);
     expect(applied.stdout).toContain("Secret pair/door applied\n");
     const host = new URL((await mesh.status()).entries.ingress ?? "").hostname;
-    const words = ["curl", "-sk", "-m", "5", "--resolve", `shop.test:${port}:${host}`, `https://shop.test:${port}/`];
+    const words = ["curl", "-sk", "-m", "30", "--resolve", `shop.test:${port}:${host}`, `https://shop.test:${port}/`];
     await until(async () => {
       const { stdout } = await execute(words, "/");
       return stdout === "behind TLS" ? undefined : `the gateway answers ${stdout}`;
@@ -195,7 +195,7 @@ describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
     expect((await fetchAnswer(`${entries.double}/`)).body).toMatch(/^from \d+$/);
     expect(await bytes(raw, new URL(entries["double/raw"] ?? "").hostname)).toBe("raw bytes");
     const through = async (path: string, host = "shop.test") => {
-      const words = ["curl", "-s", "-m", "5", "-w", " %{http_code}", "-H", `Host: ${host}`];
+      const words = ["curl", "-s", "-m", "30", "-w", " %{http_code}", "-H", `Host: ${host}`];
       return (await execute([...words, `http://127.0.0.1:${gate}${path}`], "/")).stdout;
     };
     await until(async () => {

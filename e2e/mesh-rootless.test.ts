@@ -33,7 +33,7 @@ test("an ordinary user has namespaces with capture, reached from the machine, an
 
   // By plain names, captured: rules hold, and services outside are reached through the machine.
   const ask = async (workload: string, url: string) =>
-    (await mesh.cli("exec", workload, "--", "curl", "-s", "-m", "5", url)).stdout;
+    (await mesh.cli("exec", workload, "--", "curl", "-s", "-m", "30", url)).stdout;
   expect(await ask("web", `http://hello:${port}/`)).toBe(`hello ${mesh.state().name}`);
   expect(await ask("web", `http://shelf:${shelf}/`)).toBe("from outside");
   mesh.write("rule.yaml", helloRule("by a rule"));

@@ -94,16 +94,20 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
           (each) => (each?.rps ?? 0) > 0 && each?.mtlsShare === 1 && each.p50Ms !== undefined,
         ),
       );
-      // The front asks each of them once for every page.
-      const [pages = 0, stock = 0] = [edge("load", "front")?.rps, edge("front", "stock")?.rps];
-      expect(stock / pages).toBeGreaterThan(0.5);
-      expect(stock / pages).toBeLessThan(2);
-      expect(graph()?.stale).toEqual([]);
+      // The front asks each of them once for every page. On a busy machine a look may come too late for one snapshot.
+      await until("a complete snapshot", () => {
+        const [pages = 0, stock = 0] = [edge("load", "front")?.rps, edge("front", "stock")?.rps];
+        expect(stock / pages).toBeGreaterThan(0.5);
+        expect(stock / pages).toBeLessThan(2);
+        expect(graph()?.stale).toEqual([]);
+      });
     });
 
     test("has of a workload what its agent and its Envoy know", async () => {
-      const { body } = await client.get("/api/workloads/front");
-      expect(body).toMatchObject({ ready: true, missing: {}, envoyState: { state: "LIVE" }, restarts: [] });
+      const look = async () => (await client.get("/api/workloads/front")).body;
+      await expect.poll(look).toMatchObject({ ready: true, missing: {} });
+      const body = await look();
+      expect(body).toMatchObject({ envoyState: { state: "LIVE" }, restarts: [] });
       expect(body.certificates).toMatchObject({ phase: "available", errors: [] });
       expect(body.certificates.chain[0].names).toEqual(["spiffe://cluster.local/ns/shop/sa/front"]);
       expect(body.xds).toMatchObject({ connected: true });
@@ -229,11 +233,9 @@ spec:
     expect((await mesh.cli("get", "vs")).stdout).toMatch(/^VirtualService +shop +catalogue +applied$/m);
     const { stdout } = await mesh.cli("describe", "virtualservice", "catalogue");
     expect(stdout).toMatch(/^VirtualService shop\/catalogue, from applied\n\n[\s\S]*weight: 80/);
-    expect(await mesh.cli("delete", "virtualservices", "catalogue")).toEqual({
-      code: 0,
-      stdout: "VirtualService shop/catalogue taken back\n",
-      stderr: "",
-    });
+    const deleted = await mesh.cli("delete", "virtualservices", "catalogue");
+    expect(deleted).toMatchObject({ code: 0, stdout: "VirtualService shop/catalogue taken back\n" });
+    expect(complaints(deleted)).toEqual([]);
     expect(await versions(url, 20)).toEqual({ v1: 20 });
     expect((await mesh.cli("delete", "vs", "catalogue")).stderr).toBe(
       "Error: VirtualService shop/catalogue stands in demo; remove it there\n",
@@ -333,7 +335,7 @@ spec:
   });
 
   test("exec runs where the workload runs: its addresses reach the services", async () => {
-    const script = 'curl -s -m 5 "$CATALOGUE_URL/"; echo; echo $MESH_WORKLOAD; exit 7';
+    const script = 'curl -s -m 30 "$CATALOGUE_URL/"; echo; echo $MESH_WORKLOAD; exit 7';
     const { code, stdout } = await mesh.cli("exec", "front", "--", "sh", "-c", script);
     expect(stdout).toContain('"caller":"spiffe://cluster.local/ns/shop/sa/front"');
     expect(stdout).toContain("front\n");
