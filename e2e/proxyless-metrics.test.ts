@@ -95,6 +95,7 @@ async function get(name: Name, port: number, path: string): Promise<string> {
 }
 
 const metricsOf = (name: Name) => get(name, 15020, "/stats/prometheus");
+const requestsOf = async (name: Name) => seriesOf(await metricsOf(name), "istio_requests_total");
 
 const callUntilAnswered = (to: Name) =>
   until(async () => {
@@ -122,14 +123,17 @@ const common = (to: Name) => ({
 
 test("a proxyless client and a proxyless server count their calls, and their agents serve it with the application's metrics", async () => {
   await callUntilAnswered("echo");
-  const [atFront, atEcho] = [await metricsOf("front"), await metricsOf("echo")];
   const both = { ...common("echo"), destination_workload: "echo-v1", destination_app: "echo" };
-  expect(seriesOf(atFront, "istio_requests_total")).toContainEqual(
-    expect.objectContaining({ ...both, reporter: "source", connection_security_policy: "unknown" }),
-  );
-  expect(seriesOf(atEcho, "istio_requests_total")).toContainEqual(
-    expect.objectContaining({ ...both, reporter: "destination", connection_security_policy: "mutual_tls" }),
-  );
+  // An end counts a call a moment after the caller has its answer.
+  await expect
+    .poll(() => requestsOf("front"))
+    .toContainEqual(expect.objectContaining({ ...both, reporter: "source", connection_security_policy: "unknown" }));
+  await expect
+    .poll(() => requestsOf("echo"))
+    .toContainEqual(
+      expect.objectContaining({ ...both, reporter: "destination", connection_security_policy: "mutual_tls" }),
+    );
+  const [atFront, atEcho] = [await metricsOf("front"), await metricsOf("echo")];
   for (const text of [atFront, atEcho]) {
     expect(text).toMatch(/^orders_total 7$/m);
     expect(text).toMatch(/^istio_request_duration_milliseconds_bucket\{.*le="\+Inf"\} [1-9]/m);
@@ -143,15 +147,17 @@ test("a proxyless client and a proxyless server count their calls, and their age
 test("a server with a sidecar knows a proxyless client, and the client what the certificate tells of the server", async () => {
   await callUntilAnswered("web");
   const both = common("web");
-  expect(seriesOf(await metricsOf("front"), "istio_requests_total")).toContainEqual(
-    expect.objectContaining({ ...both, reporter: "source", destination_workload: "unknown" }),
-  );
-  expect(seriesOf(await metricsOf("web"), "istio_requests_total")).toContainEqual(
-    expect.objectContaining({
-      ...both,
-      reporter: "destination",
-      destination_workload: "web-v1",
-      connection_security_policy: "mutual_tls",
-    }),
-  );
+  await expect
+    .poll(() => requestsOf("front"))
+    .toContainEqual(expect.objectContaining({ ...both, reporter: "source", destination_workload: "unknown" }));
+  await expect
+    .poll(() => requestsOf("web"))
+    .toContainEqual(
+      expect.objectContaining({
+        ...both,
+        reporter: "destination",
+        destination_workload: "web-v1",
+        connection_security_policy: "mutual_tls",
+      }),
+    );
 });

@@ -115,7 +115,7 @@ async function untilAnswered(from: Name, to: keyof typeof VIPS): Promise<void> {
   await until(async () => {
     const answer = await call(from, to);
     return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
-  }, 20_000);
+  });
 }
 
 async function metricsOf(name: Name | "edge", port = 15020): Promise<string> {
@@ -167,13 +167,16 @@ test("both ends of every call know who calls whom: HTTP, gRPC and TCP, errors, w
     ["web", "store"],
   ] as const) {
     for (const { at, labels } of expected(from, to)) {
-      const requests = seriesOf(await metricsOf(at), "istio_requests_total");
-      expect(requests).toContainEqual(
-        expect.objectContaining({ ...labels, ...ok, request_protocol: "http", grpc_response_status: "" }),
-      );
-      expect(requests).toContainEqual(
-        expect.objectContaining({ ...labels, ...ok, request_protocol: "grpc", grpc_response_status: "0" }),
-      );
+      // An end counts a request a moment after the caller has its answer.
+      await until(async () => {
+        const requests = seriesOf(await metricsOf(at), "istio_requests_total");
+        expect(requests).toContainEqual(
+          expect.objectContaining({ ...labels, ...ok, request_protocol: "http", grpc_response_status: "" }),
+        );
+        expect(requests).toContainEqual(
+          expect.objectContaining({ ...labels, ...ok, request_protocol: "grpc", grpc_response_status: "0" }),
+        );
+      });
     }
   }
   // One message each way, at both ends.
@@ -230,7 +233,7 @@ test("both ends of every call know who calls whom: HTTP, gRPC and TCP, errors, w
       ({ connection_security_policy: policy }) => policy === "none",
     );
     return plain.length > 0 ? undefined : "no call in plaintext";
-  }, 20_000);
+  });
   const plain = { source_principal: "unknown", destination_principal: "unknown", source_workload: "client-v1" };
   expect(seriesOf(await metricsOf("web"), "istio_requests_total")).toContainEqual(
     expect.objectContaining({ ...plain, connection_security_policy: "none", destination_workload: "web-v1" }),
@@ -267,28 +270,33 @@ test("a gateway reports the calls that it makes, and servers know it as their ca
     ...served("web"),
     request_protocol: "http",
   };
+  const requestsOf = async (name: Name | "edge") => seriesOf(await metricsOf(name), "istio_requests_total");
   for (const response_code of ["200", "503"]) {
-    expect(seriesOf(await metricsOf("edge"), "istio_requests_total")).toContainEqual(
-      expect.objectContaining({ ...both, reporter: "source", response_code }),
-    );
-    expect(seriesOf(await metricsOf("web"), "istio_requests_total")).toContainEqual(
+    await expect
+      .poll(() => requestsOf("edge"))
+      .toContainEqual(expect.objectContaining({ ...both, reporter: "source", response_code }));
+    await expect
+      .poll(() => requestsOf("web"))
+      .toContainEqual(
+        expect.objectContaining({
+          ...both,
+          reporter: "destination",
+          connection_security_policy: "mutual_tls",
+          response_code,
+        }),
+      );
+  }
+  await expect
+    .poll(() => requestsOf("edge"))
+    .toContainEqual(
       expect.objectContaining({
-        ...both,
-        reporter: "destination",
-        connection_security_policy: "mutual_tls",
-        response_code,
+        ...side("source", "edge", "unknown"),
+        response_code: "404",
+        response_flags: "NR",
+        destination_workload: "unknown",
+        destination_service: "unknown",
       }),
     );
-  }
-  expect(seriesOf(await metricsOf("edge"), "istio_requests_total")).toContainEqual(
-    expect.objectContaining({
-      ...side("source", "edge", "unknown"),
-      response_code: "404",
-      response_flags: "NR",
-      destination_workload: "unknown",
-      destination_service: "unknown",
-    }),
-  );
   for (const at of ["edge", "web"] as const) expect(await metricsOf(at)).not.toContain("forged");
   mesh.controlPlane.write("gateway.yaml", undefined);
   expect(await mesh.rejections()).toEqual([]);
@@ -311,10 +319,7 @@ test("promtool takes the merged metrics, and the dashboards' queries find data i
   const [port = 0] = await freePorts(1);
   await using prometheus = await startPrometheus(port, targets);
   for (const query of DASHBOARD_QUERIES) {
-    await until(
-      async () => ((await prometheus.value(query)) === undefined ? `nothing for ${query}` : undefined),
-      20_000,
-    );
+    await until(async () => ((await prometheus.value(query)) === undefined ? `nothing for ${query}` : undefined));
   }
 });
 
@@ -332,7 +337,7 @@ test("an override takes a tag away at one side and another metric altogether", a
       (series) => series.host === hostOf("web") && series.response_flags === undefined,
     );
     return isThere ? undefined : "the override is not in force";
-  }, 20_000);
+  });
   // Envoy adds up histograms now and then: once that of the sizes has every request, so has that of the durations.
   const count = (series: ReturnType<typeof seriesOf>) => series.reduce((sum, { value }) => sum + Number(value), 0);
   const atClient = () => metricsOf("client");
@@ -340,7 +345,7 @@ test("an override takes a tag away at one side and another metric altogether", a
     await call("client", "web");
     const isThere = seriesOf(await atClient(), "istio_requests_total").some(({ host }) => host === hostOf("web"));
     return isThere ? undefined : "the override is not in force at the client";
-  }, 20_000);
+  });
   let text = "";
   await until(async () => {
     text = await atClient();
@@ -348,7 +353,7 @@ test("an override takes a tag away at one side and another metric altogether", a
       count(seriesOf(text, name)),
     );
     return sizes === requests ? undefined : `${sizes} of ${requests}`;
-  }, 20_000);
+  });
   const before = seriesOf(text, "istio_requests_total").filter(({ host }) => host === undefined);
   expect(count(seriesOf(text, "istio_request_duration_milliseconds_count"))).toBe(count(before));
   mesh.controlPlane.write("telemetry.yaml", undefined);
@@ -384,7 +389,7 @@ test.each([
     await until(async () => {
       spans = (await spansAt(port)).filter(({ tags }) => tags.who === provider);
       return spans.length >= 4 ? undefined : `${spans.length} spans`;
-    }, 20_000);
+    });
     expect(new Set(spans.map(({ trace }) => trace)).size).toBe(1);
     expect(spans).toHaveLength(4);
     const [root] = spans.filter(({ parent }) => parent === "" || !spans.some(({ id }) => id === parent));
@@ -437,7 +442,7 @@ async function untilFlushed(who: string, ends: readonly Name[]): Promise<readonl
     spans = await spansAt(9411);
     const seen = spans.filter(({ tags }) => tags.who === who).map(({ tags }) => tags["istio.canonical_service"]);
     return ends.every((end) => seen.includes(end)) ? undefined : `spans of ${seen.join()}`;
-  }, 20_000);
+  });
   return spans;
 }
 
