@@ -181,11 +181,13 @@ describe("interrupted and repeated runs", () => {
       "env",
     ]);
     const hanging = join(folder, "ip6tables-nft-restore");
-    writeFileSync(hanging, "#!/bin/sh\nexec /bin/cat /dev/zero >/dev/null\n");
+    const isHanging = join(folder, "is-hanging");
+    writeFileSync(hanging, `#!/bin/sh\n: > ${isHanging}\nexec /bin/cat /dev/zero >/dev/null\n`);
     chmodSync(hanging, 0o755);
     const child = netns.spawn(PROGRAM, ["istio-iptables", ...ALL, "--dual-stack"], { PATH: folder });
     const closed = once(child, "close");
-    await until(async () => (await netns.must("iptables-nft-save")).includes("ISTIO_OUTPUT"));
+    await until("the rules of IPv4 are there, those of IPv6 are on their way", () => existsSync(isHanging));
+    expect(await netns.must("iptables-nft-save")).toContain("ISTIO_OUTPUT");
     // The namespace wrapper became the program, so this is the pid of the command itself.
     // Its end is awaited first: a process that is listed and gone a moment later cannot be ended again.
     const ended = once(child, "exit");
