@@ -83,7 +83,7 @@ async function untilHas(
     if (missing.length + extra.length === 0) return undefined;
     return `missing ${missing.slice(0, 5)}, not wanted ${extra.slice(0, 5)}, refused ${await envoy.rejections()}`;
     // A listener whose certificate does not come is in use after 15 s.
-  }, 40_000);
+  }, 100_000);
 }
 
 async function expectNothingRefused(envoy: RunningEnvoy): Promise<void> {

@@ -117,7 +117,7 @@ const started = sharedPlace(
     await until(async () => {
       const answer = await call({ port: 8080, host: "web.example" });
       return answer.status === 200 ? undefined : `${answer.status} ${answer.body}${answer.error ?? ""}`;
-    }, 20_000);
+    });
   },
 );
 

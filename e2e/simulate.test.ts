@@ -49,7 +49,7 @@ async function apply(round: number, objects: readonly object[]): Promise<void> {
     port: 80,
     host: "marker.default.svc.cluster.local",
     fresh: true,
-    timeoutMs: 500,
+    timeoutMs: 2000,
   };
   await until(async () => {
     const [answer] = await mesh.workload(CLIENT.name).http(marker);
@@ -87,7 +87,7 @@ async function send(index: number, { call, address }: RandomCall): Promise<Seen>
   const client = started().mesh.workload(CLIENT.name);
   const { port, path, method, headers } = call;
   if (call.speaks === "bytes") {
-    const { received, closed, error } = await client.tcp({ address, port, send: "hello", timeoutMs: 8000 });
+    const { received, closed, error } = await client.tcp({ address, port, send: "hello" });
     return { answer: received === "" ? `closed ${closed} ${error ?? ""}`.trim() : (received.split(" ")[0] ?? "") };
   }
   const host = port === 80 ? call.host : `${call.host}:${port}`;
