@@ -6,6 +6,7 @@ import { type AgentProcess, startAgentProcess } from "../test/support/agent/agen
 import { opensslCertificates } from "../test/support/certs/openssl-certificates.ts";
 import { needs } from "../test/support/needs.ts";
 import { untilListening } from "../test/support/net/until-listening.ts";
+import { until } from "../test/support/wait/until.ts";
 import { openRawAds } from "../test/support/xds/ads-client.ts";
 import { startControlPlane } from "../test/support/xds/control-plane.ts";
 import { ask, CDS, LDS, push } from "../test/support/xds/harness.ts";
@@ -49,16 +50,19 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
     const delta = kind === "delta" ? "delta " : "";
     expect(agent.stdout()).toContain(`Initializing with upstream address "${server.address}" and cluster "Kubernetes"`);
     expect(agent.stdout()).toContain(`connected to ${delta}upstream XDS server: ${server.address}`);
-    const text = await metrics(agent);
-    for (const line of [
+    let text = "";
+    const wanted = [
       "istio_agent_xds_proxy_requests 1",
       "istio_agent_xds_proxy_responses 2",
       `istio_agent_pilot_xds_recv_max ${large.length}`,
       'istio_agent_istiod_connection_terminations{type="error"} 1',
       'istio_agent_envoy_connection_terminations{type="cancelled"} 1',
-    ]) {
-      expect(text.split("\n")).toContain(line);
-    }
+    ];
+    // Ends are counted a moment after the client hears of them.
+    await until(async () => {
+      text = await metrics(agent);
+      expect(text.split("\n")).toEqual(expect.arrayContaining(wanted));
+    });
     expect(text).not.toMatch(/^istio_agent_istiod_connection_failures /m);
   });
 
