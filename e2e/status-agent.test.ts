@@ -51,14 +51,16 @@ test("one scrape returns Envoy's, the application's and the agent's metrics; pro
     env: {
       ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ scrape: "true", path: "/metrics", port: String(app.port) }),
       ISTIO_KUBE_APP_PROBERS: JSON.stringify({
-        "/app-health/app/livez": { httpGet: { path: "/live", port: app.port }, timeoutSeconds: 1 },
-        "/app-health/app/readyz": { tcpSocket: { port: app.port }, timeoutSeconds: 1 },
+        "/app-health/app/livez": { httpGet: { path: "/live", port: app.port }, timeoutSeconds: 30 },
+        "/app-health/app/readyz": { tcpSocket: { port: app.port }, timeoutSeconds: 30 },
         "/app-health/app/startupz": { httpGet: { path: "/", port: silentPort }, timeoutSeconds: 1 },
       }),
     },
   });
   await agent.untilReady();
   const { status } = agent.ports;
+  // The first certificate may come after readiness: no listener here needs it.
+  await until(async () => /sa\/app/.test((await agent.get("status", "/debug/certs")).body) || "no certificate yet");
 
   const scraped = await fetchBytes(status, "/stats/prometheus");
   const { families, series } = parseStrictly(scraped.text, "text");
