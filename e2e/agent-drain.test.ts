@@ -54,10 +54,10 @@ test("SIGTERM under load: every request that has reached the application is answ
   await until(async () => (load.requests > 100 ? undefined : "no load yet"));
   agent.kill("SIGTERM");
   expect(await agent.exited).toBe(0);
+  await until(() => load.answers.has("ECONNREFUSED") || "no request after the end yet");
   await load.stop();
   expect(load.failures).toEqual([]);
   expect(load.answers.get("200")).toBeGreaterThan(100);
-  expect(load.answers.has("ECONNREFUSED")).toBe(true);
 });
 
 /** As a kubelet and the endpoints that follow it: once the agent says that it is not ready, no new connection comes. */
@@ -74,8 +74,9 @@ test.each([{ exitOnZero: "false" }, { exitOnZero: "true" }])(
     });
     await using agent = await startAgentProcess({
       controlPlane,
-      proxyConfig: { terminationDrainDuration: "3s" },
-      env: { EXIT_ON_ZERO_ACTIVE_CONNECTIONS: exitOnZero, MINIMUM_DRAIN_DURATION: "3s" },
+      // Long enough for a busy machine to notice it and to send the requests below.
+      proxyConfig: { terminationDrainDuration: "10s" },
+      env: { EXIT_ON_ZERO_ACTIVE_CONNECTIONS: exitOnZero, MINIMUM_DRAIN_DURATION: "10s" },
     });
     await agent.untilReady();
     await until(async () => ((await ask(port)) === "200" ? undefined : "not served yet"));
@@ -84,7 +85,7 @@ test.each([{ exitOnZero: "false" }, { exitOnZero: "true" }])(
     agent.kill("SIGTERM");
     await until(async () => ((await agent.get("status", "/healthz/ready")).status === 200 ? "still ready" : undefined));
     const whenNotReady = load.requests;
-    await until(async () => (load.requests > whenNotReady + 100 ? undefined : "endpoints are still there"));
+    await until(async () => (load.requests > whenNotReady + 50 ? undefined : "endpoints are still there"));
     await load.stop();
     expect([...load.answers.keys()]).toEqual(["200"]);
     expect(await agent.exited).toBe(0);

@@ -12,10 +12,14 @@ import { httpListener } from "../test/support/xds/mesh-resources.ts";
 
 beforeEach(needs("envoy"));
 
-/** An open connection that no one uses. */
-async function holdConnection(port: number): Promise<Disposable> {
+/** An open connection that no one uses; the kernel has it a moment before Envoy counts it. */
+async function holdConnection(agent: AgentProcess, port: number): Promise<Disposable> {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   await new Promise((open) => socket.once("connect", open));
+  await until("Envoy counts the connection", async () => {
+    const { body } = await agent.get("admin", `/stats?usedonly&filter=_${port}.downstream_cx_active$`);
+    return /: 1$/m.test(body) || body;
+  });
   return { [Symbol.dispose]: () => void socket.destroy() };
 }
 
@@ -70,8 +74,8 @@ describe("exit on zero active connections", () => {
     });
     await using agent = await startAgentProcess({ controlPlane, env });
     await agent.untilReady();
-    using _scraper = await holdConnection(agent.ports.envoyPrometheus);
-    const client = await holdConnection(port);
+    using _scraper = await holdConnection(agent, agent.ports.envoyPrometheus);
+    const client = await holdConnection(agent, port);
     const before = agent.stdout().length;
     agent.kill("SIGTERM");
     await until(async () => (agent.stdout().includes("There are still 1 active") ? undefined : "not counted"));
@@ -102,7 +106,7 @@ describe("exit on zero active connections", () => {
     });
     await using agent = await startAgentProcess({ controlPlane, env: { ...env, MAXIMUM_DRAIN_DURATION: "2s" } });
     await agent.untilReady();
-    using _client = await holdConnection(port);
+    using _client = await holdConnection(agent, port);
     agent.kill("SIGTERM");
     expect(await agent.exited).toBe(0);
     expect(agent.stdout()).toContain("Active connections did not end within 2s, terminating proxy...");
@@ -199,7 +203,7 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
   await until(async () => {
     const newest = [(await epochs(one)).at(-1), (await epochs(other)).at(-1)];
     return newest.every((each) => each?.epoch === "1") ? undefined : JSON.stringify(newest);
-  }, 30_000);
+  });
   one.kill("SIGKILL");
   await one.exited;
   other.kill("SIGTERM");
