@@ -66,7 +66,7 @@ async function get(from: string, path = "/", headers: Readonly<Record<string, st
 const tcp = (from: string) =>
   started()
     .workload(from)
-    .tcp({ address: from === "stranger" ? SERVER : VIP, port: 9001, send: "hello", timeoutMs: 3000 });
+    .tcp({ address: from === "stranger" ? SERVER : VIP, port: 9001, send: "hello" });
 
 describe("who may call", () => {
   test("an allowed identity gets through, every other gets a 403", async () => {

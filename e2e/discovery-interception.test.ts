@@ -22,7 +22,7 @@ const VIP = "10.96.5.9";
 const server = (name: string) =>
   `require("net").createServer((s) => s.end("${name} called from " + s.remoteAddress)).listen(9000, "0.0.0.0")`;
 const client = (address: string) =>
-  `const s = require("net").connect(9000, "${address}"); s.setTimeout(5000, () => s.destroy());` +
+  `const s = require("net").connect(9000, "${address}"); s.setTimeout(20000, () => s.destroy());` +
   "s.on('data', (d) => process.stdout.write(d)).on('error', (e) => process.stdout.write(e.code))";
 
 const OBJECTS = [
@@ -61,6 +61,7 @@ test.each([
   await until("the workload is called", async () => (await call(peer, POD)).startsWith("pod"));
   expect(await call(peer, POD)).toBe(`pod called from ${seen}`);
   // No machine has this address: only the sidecar knows which endpoint it stands for.
+  await until("the peer is called", async () => (await call(pod, VIP)).startsWith("peer"));
   expect(await call(pod, VIP)).toBe(`peer called from ${POD}`);
 });
 

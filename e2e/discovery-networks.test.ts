@@ -66,7 +66,10 @@ const call = async () => {
   const [answer] = await started()
     .workload("client")
     .http({ address: VIP, port: 80, host: hostOf("web"), fresh: true });
-  if (answer?.status !== 200) throw new Error(`${answer?.status} ${answer?.body}${answer?.error ?? ""}`);
+  if (answer?.status !== 200) {
+    const text = `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
+    throw Object.assign(new Error(text), { code: "unexpected-status" });
+  }
   return JSON.parse(answer.body) as Echo;
 };
 /** Addresses that the client's Envoy has for the service. */
@@ -77,8 +80,8 @@ const upstreams = async () => {
 };
 
 test("a service of another network is called through that network's gateway, with mutual TLS from end to end", async () => {
-  await until(async () => expect(await upstreams()).toEqual([`${GATEWAY}:15443`]), 20_000);
-  await until(async () => expect(await call()).toMatchObject({ name: "web" }), 20_000);
+  await until(async () => expect(await upstreams()).toEqual([`${GATEWAY}:15443`]));
+  await until(async () => expect(await call()).toMatchObject({ name: "web" }));
   const { headers } = await call();
   expect(headers["x-forwarded-client-cert"]).toContain("URI=spiffe://cluster.local/ns/default/sa/client");
   const passedOn = await started().workload("east-west").admin("/clusters");
@@ -92,8 +95,8 @@ test("a service of another network is called through that network's gateway, wit
 test("without a gateway the other network is called directly, from the moment the file says so", async () => {
   const { controlPlane } = started();
   controlPlane.writeNetworks(networks("[]"));
-  await until(async () => expect(await upstreams()).toEqual([`${FAR}:8080`]), 20_000);
-  await until(async () => expect(await call()).toMatchObject({ name: "web" }), 20_000);
+  await until(async () => expect(await upstreams()).toEqual([`${FAR}:8080`]));
+  await until(async () => expect(await call()).toMatchObject({ name: "web" }));
   controlPlane.writeNetworks(networks(`[{address: ${GATEWAY}, port: 15443}]`));
-  await until(async () => expect(await upstreams()).toEqual([`${GATEWAY}:15443`]), 20_000);
+  await until(async () => expect(await upstreams()).toEqual([`${GATEWAY}:15443`]));
 });

@@ -83,7 +83,7 @@ const started = sharedPlace(
     await until(async () => {
       const [answer] = await call({ port: 80 });
       return answer?.status === 200 ? undefined : `${answer?.status} ${answer?.body}${answer?.error ?? ""}`;
-    }, 20_000);
+    });
   },
 );
 
@@ -264,10 +264,14 @@ describe("faults", () => {
 
   test("one of five requests is delayed", async () => {
     await apply([everything({ fault: { delay: { percentage: { value: 20 }, fixedDelay: "1s" } } })]);
-    const results = await call({ port: 80, count: 300, concurrency: 30 });
+    const results = await call({ port: 80, path: "/delayed", count: 300, concurrency: 30 });
     expect(countStatus(results, 200)).toBe(300);
-    const delayed = results.filter(({ ms }) => ms >= 1000).length;
+    // By Envoy's own account, as a busy machine delays others as well.
+    const flags = () => [...logOfClient().matchAll(/ \/delayed HTTP\/1\.1" 200 (\S+) /g)].map(([, seen]) => seen);
+    await until(() => flags().length === 300 || `${flags().length} lines in the log`);
+    const delayed = flags().filter((seen) => seen === "DI").length;
     expect(Math.abs(delayed - 60)).toBeLessThanOrEqual(fourSigma(300, 0.2));
+    expect(results.filter(({ ms }) => ms >= 1000).length).toBeGreaterThanOrEqual(delayed);
   });
 });
 
@@ -303,7 +307,8 @@ describe("resilience", () => {
     await started().workload("v1").behave({ port: 8080, delayMs: 3000, times: 1 });
     const [late] = await call({ port: 80 });
     expect(late).toMatchObject({ status: 504 });
-    expect((await call({ port: 80 }))[0]?.status).toBe(200);
+    // A busy machine may be late once more.
+    await expect.poll(async () => (await call({ port: 80 }))[0]?.status).toBe(200);
     await started().workload("v1").behave({ port: 8080 });
   });
 
@@ -319,7 +324,7 @@ describe("resilience", () => {
       return limit.test(clusters) ? undefined : "no limit yet";
     });
     const server = started().workload("shadow");
-    await server.behave({ port: 8080, delayMs: 300 });
+    await server.behave({ port: 8080, delayMs: 2000 });
     const shadow = { port: 80, address: SHADOW_VIP, host: hostOf("shadow"), path: "/crowd" };
     const results = await call({ ...shadow, count: 12, concurrency: 12 });
     const refused = results.filter(({ status }) => status === 503);
@@ -365,7 +370,7 @@ test("with REGISTRY_ONLY a host that no one registered is answered with 502 by t
   started().controlPlane.writeMesh("accessLogFile: /dev/stdout\noutboundTrafficPolicy: {mode: REGISTRY_ONLY}\n");
   await until(async () => {
     // Until the policy counts, it is sent where no one listens, and Envoy waits ten seconds for that.
-    const [answer] = await call({ ...stranger, timeoutMs: 500 });
+    const [answer] = await call({ ...stranger, timeoutMs: 2000 });
     return answer?.status === 502 ? undefined : `${answer?.status} ${answer?.error}`;
   });
   expect((await call({ port: 80 }))[0]?.status).toBe(200);
