@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { createWorkFolder, freePorts } from "../test/support/envoy/life.ts";
@@ -76,20 +76,23 @@ function nameAndState(pid: number): string[] {
 
 test.each(SHELLS)("%s collects orphans, passes a signal on and the exit code back", async (shell) => {
   using work = createWorkFolder();
-  const ready = join(work.folder, "ready");
-  // Two grandchildren lose their parent at once and end a little later.
+  const [ready, release] = [join(work.folder, "ready"), join(work.folder, "release")];
+  // Two grandchildren lose their parent at once and end when they are let go.
   const program = `
     const { spawn } = require("node:child_process");
     const { writeFileSync } = require("node:fs");
     process.on("SIGTERM", () => process.exit(7));
-    spawn("/bin/sh", ["-c", "sleep 0.2 & sleep 0.3 & exit 0"], { stdio: "ignore" })
+    const waits = "until [ -e ${release} ]; do sleep 0.05; done &";
+    spawn("/bin/sh", ["-c", waits + waits + " exit 0"], { stdio: "ignore" })
       .on("exit", () => writeFileSync(${JSON.stringify(ready)}, "x"));
     setInterval(() => undefined, 1000);
   `;
   const contained = startContained(shell, [process.execPath, "-e", program]);
   await until("the orphans", () => existsSync(ready));
-  expect(contained.processes().filter((name) => name.startsWith("sleep")).length).toBeGreaterThan(0);
-  await until("their end", () => !contained.processes().some((name) => name.startsWith("sleep")));
+  const orphans = () => contained.processes().filter((name) => /^(sh|sleep) /.test(name));
+  expect(orphans().length).toBeGreaterThan(1);
+  writeFileSync(release, "");
+  await until("their end", () => orphans().length === 0);
   contained.signal("SIGTERM");
   expect(await contained.exit).toBe(7);
 });
