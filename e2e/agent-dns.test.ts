@@ -22,7 +22,7 @@ const dig = async (port: number, ...words: string[]) => {
     "@127.0.0.1",
     "-p",
     String(port),
-    "+time=3",
+    "+time=20",
     "+tries=1",
     ...words,
   ]);

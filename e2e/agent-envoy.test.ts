@@ -77,10 +77,10 @@ describe("hot restart", () => {
     await until(async () => {
       const pids = await agent.envoyPids();
       return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
-    }, 30_000);
+    });
+    await until(() => asked > 50 || `${asked} requests`);
     done = true;
     await load;
-    expect(asked).toBeGreaterThan(50);
     expect(failed).toBe(0);
     expect((await agent.get("status", "/healthz/ready")).status).toBe(200);
     const begun = agent.stdout().length;
@@ -196,7 +196,7 @@ test("in hot restart mode a changed bootstrap file starts a new epoch", async ()
   await until(async () => {
     const pids = await agent.envoyPids();
     return pids.length === 1 && pids[0] !== before ? undefined : `Envoys: ${pids.join(" ")}`;
-  }, 30_000);
+  });
   const [now = 0] = await agent.envoyPids();
   expect(readFileSync(`/proc/${now}/cmdline`, "utf8")).toContain('{"stats_flush_interval":"7s"}');
 });
@@ -213,16 +213,16 @@ test.each(["master", "1.8"])(
       proxyConfig: { drainDuration: "1s" },
     });
     await agent.untilReady();
+    const [before = 0] = await agent.envoyPids();
     const replace = (name: string, text: string) => writeFileSync(join(agent.folder, "etc/certs", name), text);
     replace("key.pem", second.keyPem);
     await until(() => /does not match its chain yet/.test(agent.stdout()) || "the key alone was not noticed");
     expect(agent.stdout()).not.toContain("epoch 1");
     replace("cert-chain.pem", second.pem);
-    const [before = 0] = await agent.envoyPids();
     await until(async () => {
       const pids = await agent.envoyPids();
       return pids.some((pid) => pid !== before) ? undefined : `Envoys: ${pids.join(" ")}`;
-    }, 30_000);
+    });
     expect(agent.stdout().match(/certificates have changed/g)).toHaveLength(1);
   },
 );

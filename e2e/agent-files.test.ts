@@ -208,7 +208,7 @@ describe("a full disk", () => {
     await until(async () => {
       const { status, body } = await agent.get("status", "/healthz/ready");
       return status === 503 && body.startsWith("grpc bootstrap: out/") ? undefined : `${status} ${body}`;
-    }, 30_000);
+    });
     await until(async () => (/failed to write to out: ENOSPC/.test(agent.stdout()) ? undefined : "not reported"));
     expect((await agent.get("status", "/debug/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
   });

@@ -34,7 +34,7 @@ test("a CA that hangs is given up after ten seconds and reported; files are serv
   await until(async () => {
     const { status, body } = await agent.get("status", "/healthz/ready");
     return status !== 200 && body.includes("no answer within 10000 ms") ? undefined : `${status} ${body}`;
-  }, 20_000);
+  });
   ca.setAnswer((_call, sign) => sign());
   await agent.untilReady();
   expect(`${agent.stdout()}${agent.stderr()}`).not.toContain("PRIVATE KEY");

@@ -33,7 +33,7 @@ test("on the well-known ports of a pod, request reaches Envoy and the agent, and
     await until(async () => {
       const { code, stderr } = await ask("GET", "server_info");
       return code === 0 ? undefined : stderr;
-    }, 20_000);
+    });
     const info = await ask("GET", "/server_info");
     expect(JSON.parse(info.stdout)).toHaveProperty("state");
     expect((await ask("--debug-port=15020", "GET", "version")).stdout).toContain('"version"');

@@ -37,7 +37,7 @@ const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 test("a directory that cannot be made ends it with a clear error, at once", async () => {
   await expect(
-    run(PROGRAM, ["ca", "--dir", "/proc/no/such"], { timeout: 15_000, killSignal: "SIGKILL" }),
+    run(PROGRAM, ["ca", "--dir", "/proc/no/such"], { timeout: 60_000, killSignal: "SIGKILL" }),
   ).rejects.toMatchObject({
     killed: false,
     stderr: expect.stringContaining("the CA's directory /proc/no/such cannot be made"),

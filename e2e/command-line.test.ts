@@ -163,7 +163,9 @@ test("wait sleeps first, asks until the answer is 200 and ends with 0", async ()
     asked += 1;
     response.writeHead(asked < 3 ? 503 : 200).end();
   });
-  const { code, stdout } = await run(["wait", "--url", server.url, "--periodMillis=10", "--log_output_level=debug"]);
+  const { code, stdout } = await run([
+    ...["wait", "--url", server.url, "--periodMillis=10", "--requestTimeoutMillis=30000", "--log_output_level=debug"],
+  ]);
   expect({ code, stdout }).toEqual({
     code: 0,
     stdout:

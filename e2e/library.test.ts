@@ -49,7 +49,7 @@ test("the agent runs inside another Node program and leaves nothing that keeps i
     const { stdout } = await promisify(execFile)(process.execPath, ["program.mjs"], {
       cwd: folder,
       env,
-      timeout: 20_000,
+      timeout: 90_000,
     });
     expect(stdout).toContain("embedded and stopped");
   } finally {

@@ -56,7 +56,7 @@ test("a disk that fills while the mesh runs costs log lines, no request, and mes
   await mesh.untilUp();
   const state = mesh.state();
   fill(disk.path);
-  await until(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"), 20_000);
+  await until(() => (mesh.output().includes("logs were cut off to go on") ? undefined : "not noticed"));
   for (let times = 0; times < 20; times += 1) expect(await ask(mesh)).toMatch(/^hello /);
   await mesh.cli("kill", "hello/app");
   await until(async () => ((await ask(mesh)).startsWith("hello ") ? undefined : "the application is not back"));

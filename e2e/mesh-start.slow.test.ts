@@ -155,7 +155,7 @@ describe.each(PEOPLE)("as $who", ({ make, isolation, lacks }) => {
     await run("npm", "run", "build");
 
     await using started = npmStart(person, clone);
-    await until(() => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()), 60_000);
+    await until(() => (started.output().includes("Ctrl-C ends everything") ? undefined : started.output()), 180_000);
     expect(started.output()).toContain(isolation);
     const url = /front: (http:\S+)\//.exec(started.output())?.[1] ?? "";
     const status = JSON.parse((await run("./bin/pilot-agent", "mesh", "status", "-o", "json")).stdout) as {

@@ -60,7 +60,7 @@ async function says(port: number, text: string): Promise<void> {
   await until(async () => {
     const got = await fetchText(port, "/").catch((thrown: Error) => ({ body: thrown.message }));
     return got.body === text ? undefined : `Envoy says ${got.body}, not ${text}`;
-  }, 20_000);
+  });
 }
 
 /** The agent in front of a control plane without TLS, on which the test is the one who speaks. */
@@ -108,14 +108,14 @@ describe.each(["sotw", "delta"] as const)("a real Envoy, %s", (kind) => {
   });
 
   test("keeps serving when control plane, socket or itself go away, and is configured again when they are back", async () => {
-    const [port = 0] = await freePorts(1);
-    const gone = await startControlPlane();
+    const [port = 0, discovery = 0] = await freePorts(2);
+    const gone = await startControlPlane({ port: discovery });
     await using agent = await startAgent(kind, gone.address);
     await configure(kind, await gone.stream(0), port, "one");
     gone.forceStop();
     await says(port, "one");
 
-    await using server = await startControlPlane({ port: Number(gone.address.split(":")[1]) });
+    await using server = await startControlPlane({ port: discovery });
     const back = await server.stream(0);
     await configure(kind, back, port, "two");
     rmSync(join(agent.folder, "etc/istio/proxy/XDS"));

@@ -105,7 +105,7 @@ test.each([true, false])(
         ? undefined
         : "not back";
     }, 40_000);
-    expect((await agent.get("status", "/healthz/ready")).body).toBe("");
+    await expect.poll(async () => (await agent.get("status", "/healthz/ready")).body).toBe("");
     const stats = (await agent.get("admin", "/stats?filter=listener_manager.listener_(added|modified|removed)")).body;
     expect(stats).toMatch(/listener_removed: 0\b/);
     agent.kill("SIGTERM");
