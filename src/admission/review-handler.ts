@@ -48,8 +48,7 @@ export function createReviewHandler(
     return { status: 200, contentType: "application/json", body: buildAnswer(review, verdict) };
   };
   return async (request, parameters) => {
-    using budget = abortAfter(budgetOf(request, limits.budgetMs), request.closed);
-    if (!(await gate.enter(budget.signal))) {
+    if (!gate.tryEnter() && !(await waitForRoom(gate, request, limits.budgetMs))) {
       if (request.closed.aborted) return refuse(503, "the client has gone");
       return refuse(503, "too many reviews are under way, and this one waited as long as its time allows: try again");
     }
@@ -64,6 +63,11 @@ export function createReviewHandler(
   };
 }
 
+async function waitForRoom(gate: Gate, request: HttpRequest, maxMs: number): Promise<boolean> {
+  using budget = abortAfter(budgetOf(request, maxMs), request.closed);
+  return await gate.enter(budget.signal);
+}
+
 async function verdictOf(reviewer: Reviewer, request: AdmissionRequest, path: string, log: Logger): Promise<Verdict> {
   try {
     return await reviewer.review(request, path);
@@ -75,9 +79,9 @@ async function verdictOf(reviewer: Reviewer, request: AdmissionRequest, path: st
 }
 
 async function readBody(request: HttpRequest, maxBytes: number): Promise<Buffer> {
-  const tooLarge = new HttpError(400, `Request entity too large: limit is ${maxBytes}`);
+  const tooLarge = () => new HttpError(400, `Request entity too large: limit is ${maxBytes}`);
   const body = await request.body(maxBytes).catch((thrown: unknown) => {
-    throw thrown instanceof HttpError ? tooLarge : thrown;
+    throw thrown instanceof HttpError ? tooLarge() : thrown;
   });
   const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
   if (encoding === "identity" || body.length === 0) return body;
@@ -85,7 +89,7 @@ async function readBody(request: HttpRequest, maxBytes: number): Promise<Buffer>
     throw new HttpError(415, `Content-Encoding is ${JSON.stringify(encoding)}, allowed are gzip and identity`);
   }
   return unzip(body, { maxOutputLength: maxBytes }).catch((thrown: unknown) => {
-    if (errorCode(thrown) === "ERR_BUFFER_TOO_LARGE") throw tooLarge;
+    if (errorCode(thrown) === "ERR_BUFFER_TOO_LARGE") throw tooLarge();
     throw new HttpError(400, `the body is not gzip: ${errorMessage(thrown)}`);
   });
 }
