@@ -21,11 +21,12 @@ export function createPatch(before: unknown, after: unknown, path = ""): readonl
 function patchObject(before: Json, after: Json, path: string): readonly PatchOperation[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
   return names.flatMap((name): readonly PatchOperation[] => {
+    if (before[name] === after[name]) return [];
     const member = `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
     const [had, has] = [before[name] !== undefined, after[name] !== undefined];
     if (had && has) return createPatch(before[name], after[name], member);
     if (has) return [{ op: "add", path: member, value: after[name] }];
-    return had ? [{ op: "remove", path: member }] : [];
+    return [{ op: "remove", path: member }];
   });
 }
 

@@ -71,10 +71,9 @@ function added(value: unknown): unknown {
 
 /** Has neither nulls nor directives: most of a template. */
 function isPlain(value: unknown): boolean {
-  if (typeof value !== "object") return true;
-  if (value === null) return false;
   if (Array.isArray(value)) return value.every(isPlain);
-  return Object.entries(value).every(([key, member]) => !key.startsWith("$") && isPlain(member));
+  if (isObject(value)) return Object.keys(value).every((key) => !key.startsWith("$") && isPlain(value[key]));
+  return value !== null;
 }
 
 function withoutDirectives(value: Json): Json {
