@@ -110,7 +110,8 @@ test.each([
     response.writeHead(hop < redirects ? 302 : 200, hop < redirects ? { Location: `/${hop + 1}` } : {}).end();
   });
   const probe = { httpGet: { port: app.port, path: "/0" }, periodSeconds: 100 };
-  expect(await first(probe, { config: readHealthConfig(probe, "127.0.0.1") })).toEqual(want);
+  const config = { ...readHealthConfig(probe, "127.0.0.1"), timeoutMs: 30_000 };
+  expect(await first(probe, { config })).toEqual(want);
   expect(asked).toBe(10);
 });
 

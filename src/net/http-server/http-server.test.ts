@@ -9,6 +9,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { selfSignedCertificate } from "../../../test/support/certs/openssl-certificates.ts";
 import { recordLog } from "../../../test/support/log/recording-log.ts";
 import { askAndClose } from "../../../test/support/net/ask-and-close.ts";
+import { freePort } from "../../../test/support/net/free-ports.ts";
 import { fetchBytes } from "../../../test/support/status/scrape.ts";
 import { CloseStack } from "../../base/close-stack.ts";
 import { createGrpcAcceptor } from "../../grpc/server/create-grpc-acceptor.ts";
@@ -308,9 +309,10 @@ test("with TLS, each connection is served with the certificate of its time", asy
 describe("start", () => {
   test("binds every address to one port, and a taken one leaves none open", async () => {
     const squatter = createServer();
-    await new Promise<void>((ready) => squatter.listen(0, "127.0.0.2", ready));
+    // Free on both: a connection of somebody else may have a port of the kernel's choice on the other one.
+    const port = await freePort("127.0.0.1", "127.0.0.2");
+    await new Promise<void>((ready) => squatter.listen(port, "127.0.0.2", ready));
     opened.defer(() => new Promise<void>((closed) => void squatter.close(() => closed())));
-    const { port } = squatter.address() as { port: number };
     const listen = ["127.0.0.1", "127.0.0.2"].map((host) => ({ host, port }));
     await expect(start(hang, { listen })).rejects.toMatchObject({ code: "address-in-use" });
     const { server } = await start(hang, { listen: [{ host: "127.0.0.1", port }] });
