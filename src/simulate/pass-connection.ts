@@ -1,6 +1,5 @@
+import { messageIn, typeNameIn } from "../protobuf/envoy/message-in.ts";
 import type { Filter, FilterChain, Listener } from "../protobuf/gen/envoy/config/listener/v3.ts";
-import type { HttpConnectionManager } from "../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
-import type { RBAC as NetworkRbac } from "../protobuf/gen/envoy/extensions/filters/network/rbac/v3.ts";
 import type { TcpProxy } from "../protobuf/gen/envoy/extensions/filters/network/tcp_proxy/v3.ts";
 import type { Connection, HttpRequest } from "./connection/connection.ts";
 import { chooseFilterChain, inspect } from "./connection/filter-chain.ts";
@@ -106,19 +105,20 @@ function throughNetworkFilters(place: Place, filters: readonly Filter[], arrived
   if (filter === undefined) return only(closed, decide(place, "filter chain", "no filter takes the connection"));
   const { connection, identity, request } = arrived;
   const config = filter.typedConfig;
-  switch ((config?.["@type"] ?? "").split("/").at(-1)) {
+  const kind = typeNameIn(config);
+  switch (kind) {
     case "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager": {
       if (request === undefined) {
         const text = "the proxy expects HTTP and gets something else";
         return only(ending("rejected", text, { flags: ["DPE"] }), decide(place, "http", text));
       }
-      return passManager(place, config as unknown as HttpConnectionManager, { connection, identity, request });
+      return passManager(place, messageIn(config, kind) ?? {}, { connection, identity, request });
     }
     case "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy":
-      return passTcp(place, config as unknown as TcpProxy, arrived);
+      return passTcp(place, messageIn(config, kind) ?? {}, arrived);
     case "envoy.extensions.filters.network.rbac.v3.RBAC": {
       const access = { connection, identity, headers: {}, metadata: {} };
-      const { allowed, reason, decisions } = judge(place, config as unknown as NetworkRbac, access);
+      const { allowed, reason, decisions } = judge(place, messageIn(config, kind) ?? {}, access);
       if (!allowed)
         return only(ending("denied", `the connection is closed by ${place.proxy.name}: ${reason}`), ...decisions);
       return follow(only(undefined, ...decisions), () => throughNetworkFilters(place, rest, arrived));

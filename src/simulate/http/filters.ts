@@ -1,3 +1,4 @@
+import { messageIn, typeNameIn } from "../../protobuf/envoy/message-in.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { CorsPolicy } from "../../protobuf/gen/envoy/extensions/filters/http/cors/v3.ts";
 import type { ExtAuthz } from "../../protobuf/gen/envoy/extensions/filters/http/ext_authz/v3.ts";
@@ -43,18 +44,18 @@ export function applyFilter(
 ): readonly Branch<Filtered>[] {
   const { name = "", typedConfig } = filter;
   const perRoute = context.route?.typedPerFilterConfig?.[name];
-  const kind = (typedConfig?.["@type"] ?? "").split("/").at(-1) ?? "";
+  const kind = typeNameIn(typedConfig);
   switch (kind) {
     case "envoy.extensions.filters.http.fault.v3.HTTPFault":
-      return applyFault((perRoute ?? typedConfig) as unknown as HTTPFault, state, context);
+      return applyFault(messageIn(perRoute ?? typedConfig, kind) ?? {}, state, context);
     case "envoy.extensions.filters.http.cors.v3.Cors":
-      return applyCors(perRoute as unknown as CorsPolicy | undefined, state, context);
+      return applyCors(messageIn(perRoute, "envoy.extensions.filters.http.cors.v3.CorsPolicy"), state, context);
     case "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication":
-      return applyJwt(typedConfig as unknown as JwtAuthentication, state, context);
+      return applyJwt(messageIn(typedConfig, kind) ?? {}, state, context);
     case "envoy.extensions.filters.http.rbac.v3.RBAC":
-      return applyRbac(rbacOf(typedConfig, perRoute), state, context);
+      return applyRbac(rulesOf(messageIn(typedConfig, kind), perRoute), state, context);
     case "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz":
-      return applyExtAuthz(typedConfig as unknown as ExtAuthz, state, context);
+      return applyExtAuthz(messageIn(typedConfig, kind) ?? {}, state, context);
     case "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit":
       return only(
         state,
@@ -165,9 +166,9 @@ function applyJwt(
 }
 
 /** A route may bring rules of its own. */
-function rbacOf(config: AnyMessage | undefined, perRoute: AnyMessage | undefined): RbacFilter {
-  if (perRoute === undefined) return (config ?? {}) as unknown as RbacFilter;
-  return (perRoute.rbac ?? {}) as RbacFilter;
+function rulesOf(config: RbacFilter = {}, perRoute: AnyMessage | undefined): RbacFilter {
+  if (perRoute === undefined) return config;
+  return messageIn(perRoute, "envoy.extensions.filters.http.rbac.v3.RBACPerRoute")?.rbac ?? {};
 }
 
 function applyRbac(filter: RbacFilter, state: FilterState, context: FilterContext): readonly Branch<Filtered>[] {

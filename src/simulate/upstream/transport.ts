@@ -1,13 +1,12 @@
+import { messageIn } from "../../protobuf/envoy/message-in.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import type {
   CertificateValidationContext,
   CommonTlsContext,
-  DownstreamTlsContext,
   UpstreamTlsContext,
 } from "../../protobuf/gen/envoy/extensions/transport_sockets/tls/v3.ts";
-import type { HttpProtocolOptions } from "../../protobuf/gen/envoy/extensions/upstreams/http/v3.ts";
 import type { Speech, TlsOffer } from "../connection/connection.ts";
 import { matchesText } from "../match/text.ts";
 
@@ -48,8 +47,8 @@ export function expectedNames(cluster: Cluster, endpoint: LbEndpoint | undefined
 export function serverTls(
   socket: TransportSocket | undefined,
 ): { readonly needsCertificate: boolean; accepts(identity: string): boolean } | undefined {
-  if (socket?.typedConfig?.["@type"]?.endsWith("DownstreamTlsContext") !== true) return undefined;
-  const context = socket.typedConfig as unknown as DownstreamTlsContext;
+  const context = messageIn(socket?.typedConfig, "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext");
+  if (context === undefined) return undefined;
   const names = validationOf(context.commonTlsContext ?? {})?.matchTypedSubjectAltNames ?? [];
   return {
     needsCertificate: context.requireClientCertificate === true,
@@ -61,9 +60,9 @@ export function serverTls(
 /** What is spoken to a cluster by a proxy whose client speaks this. */
 export function upstreamSpeech({ typedExtensionProtocolOptions }: Cluster, downstream: Speech): Speech {
   if (downstream !== "http1" && downstream !== "http2") return downstream;
-  const options = typedExtensionProtocolOptions?.["envoy.extensions.upstreams.http.v3.HttpProtocolOptions"];
-  const { explicitHttpConfig, useDownstreamProtocolConfig, autoConfig } = (options ??
-    {}) as unknown as HttpProtocolOptions;
+  const name = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+  const { explicitHttpConfig, useDownstreamProtocolConfig, autoConfig } =
+    messageIn(typedExtensionProtocolOptions?.[name], name) ?? {};
   if (useDownstreamProtocolConfig !== undefined) return downstream;
   return explicitHttpConfig?.http2ProtocolOptions !== undefined || autoConfig !== undefined ? "http2" : "http1";
 }
@@ -78,12 +77,10 @@ function upstreamContext(
   );
   const socket = chosen?.transportSocket ?? transportSocket;
   const config = socket?.typedConfig;
-  if (config?.["@type"]?.endsWith("UpstreamTlsContext") === true) return config as unknown as UpstreamTlsContext;
   // PROXY protocol and the like stand around the socket that speaks TLS.
   const inner = config?.transportSocket as TransportSocket | undefined;
-  return inner?.typedConfig?.["@type"]?.endsWith("UpstreamTlsContext") === true
-    ? (inner.typedConfig as unknown as UpstreamTlsContext)
-    : undefined;
+  const name = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
+  return messageIn(config, name) ?? messageIn(inner?.typedConfig, name);
 }
 
 function validationOf(common: CommonTlsContext): CertificateValidationContext | undefined {
