@@ -1,4 +1,5 @@
 export { isAlive } from "../process/process-identity.ts";
+export { abandonedText, findAbandoned, type RemovedRun, removeAbandoned } from "./abandoned-runs.ts";
 export type { NamedObject, ObjectAnswer, ObjectRequest } from "./apply-objects.ts";
 export { appProcessEnvironment } from "./build-parts.ts";
 export { commandProblems } from "./check-commands.ts";

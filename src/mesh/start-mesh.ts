@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
@@ -9,6 +8,7 @@ import { openDevelopmentIssuer } from "../ca/index.ts";
 import { makeProxyDirectory } from "../files/proxy-file.ts";
 import { identifyProcess } from "../process/process-identity.ts";
 import { runProgram } from "../process/run-program.ts";
+import { removeAbandoned } from "./abandoned-runs.ts";
 import { createFileApplier, type FileRequest } from "./apply-mesh-file.ts";
 import { CONTROL_PLANE, controlPlanePart, type PartInputs } from "./build-parts.ts";
 import { checkCommands } from "./check-commands.ts";
@@ -16,16 +16,16 @@ import { createConfigFiles } from "./config-files.ts";
 import type { MeshSourcesOptions } from "./console/mesh-sources.ts";
 import type { TrafficWatch } from "./console/watch-traffic.ts";
 import { buildIstioObjects } from "./core/istio-objects.ts";
-import type { Isolation, MeshPlan, Workload } from "./core/mesh-plan.ts";
+import type { MeshPlan, Workload } from "./core/mesh-plan.ts";
 import { meshConfigText } from "./core/part-commands.ts";
-import { namespaceNetwork, SLOTS } from "./core/plan-addresses.ts";
 import { planMesh, planObstacle, portObstacle, portsNeeded } from "./core/plan-mesh.ts";
 import { createObjectApplier } from "./create-object-applier.ts";
 import { checkAddresses } from "./isolation/check-addresses.ts";
 import { chooseIsolation } from "./isolation/choose-isolation.ts";
+import { claimSlot } from "./isolation/claim-slot.ts";
 import { openEgress } from "./isolation/egress.ts";
 import { OWN_NETWORK } from "./isolation/machine.ts";
-import { createHub, isNetworkTaken, PROXY_UID } from "./isolation/namespaces.ts";
+import { createHub, PROXY_UID } from "./isolation/namespaces.ts";
 import { type Doors, startDoors } from "./isolation/start-doors.ts";
 import { startNameServer } from "./isolation/start-name-server.ts";
 import { startRelays } from "./isolation/start-relays.ts";
@@ -33,15 +33,15 @@ import { MeshError } from "./mesh-error.ts";
 import { createMeshParts, type MeshParts } from "./mesh-parts.ts";
 import { localEntries, type MeshStatus, readMeshStatus } from "./mesh-status.ts";
 import { prepareFolders, refuseForeignFolder } from "./prepare-folders.ts";
-import { closeListener, findFreePorts, listen } from "./process/free-ports.ts";
+import { findFreePorts } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import { startControlServer } from "./start-control-server.ts";
 import { type HealthChecks, startHealthChecks } from "./start-health-checks.ts";
-import type { StartMeshOptions } from "./start-options.ts";
+import type { Say, StartMeshOptions } from "./start-options.ts";
 import { rulesFolder, startUpkeep } from "./start-upkeep.ts";
 import { lockFolder } from "./state/lock.ts";
-import { createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
+import { controlSocketOf, createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
 import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
 import { untilReady } from "./until-ready.ts";
@@ -49,8 +49,6 @@ import { watchAppFiles } from "./watch-app-files.ts";
 import { startLogWatch } from "./watch-logs.ts";
 import { watchProgress } from "./watch-progress.ts";
 import { createWorkloadLife } from "./workload-life.ts";
-
-const CLAIM_PORT = 15_999;
 
 export interface Mesh extends Handle {
   readonly plan: MeshPlan;
@@ -83,12 +81,13 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     // The new run's state replaces the old one, which alone knows of what is left.
     if (problems.length > 0) throw new MeshError("state", `${problems.join("\n")}\npilot-agent mesh down tries again`);
   }
+  const isRootless = options.machine !== undefined;
+  if (options.isRoot && !isRootless) await clearAbandoned(dirname(folder.path), say);
   const { isolation, why } = options.proxyless
     ? { isolation: "none" as const, why: "there is no Envoy to capture traffic for" }
     : await chooseIsolation(options.isolation, options.isRoot);
   const taken = portObstacle(file, isolation);
   if (taken !== undefined) throw new MeshError("invalid-file", taken);
-  const isRootless = options.machine !== undefined;
   const machine = options.machine ?? OWN_NETWORK;
   if (isolation === "namespaces" && !isRootless && !isPublic(folder.path)) {
     const text = `${folder.path} cannot be entered by user ${PROXY_UID}, which agents run as; choose another --state-dir`;
@@ -286,6 +285,14 @@ async function makeStateFolder(path: string): Promise<void> {
   }
 }
 
+/** Its network would be one less for all times, and its rules let packets through that nobody sends any more. */
+async function clearAbandoned(home: string, say: Say): Promise<void> {
+  for (const { text, problems } of await removeAbandoned(home)) {
+    say("warn", `removed what is left of ${text}`);
+    for (const problem of problems) say("warn", problem);
+  }
+}
+
 const describe = {
   namespaces: "a network namespace per workload, traffic and DNS captured",
   none: "no capture, a loopback address per caller and service",
@@ -301,8 +308,7 @@ function createState({ file, program, ...options }: StartMeshOptions, path: stri
     name: file.name,
     startedAt: new Date().toISOString(),
     parent,
-    // Not in the state folder, whose path may be longer than the 107 bytes that a socket's may have.
-    controlSocket: join(tmpdir(), `pilot-agent-mesh-${runId}.sock`),
+    controlSocket: controlSocketOf(runId),
     program: { launcher: program.launcher, node: program.node },
     plan,
     source: { path: options.watchedFile, fileName: options.fileName, directory: options.directory },
@@ -315,34 +321,4 @@ function createState({ file, program, ...options }: StartMeshOptions, path: stri
 
 function toClosable<Claim extends { release(): Promise<void> }>(claim: Claim): Claim & { close(): Promise<void> } {
   return { ...claim, close: () => claim.release() };
-}
-
-/** A network of the machine that this process has to itself. */
-interface SlotClaim {
-  readonly slot: number;
-  release(): Promise<void>;
-}
-
-/**
- * Meshes agree by a port on a loopback address of the slot: only one can listen there, and the kernel frees it with any end of
- * the process. A mesh tries the same slot first every time, so that its addresses stay.
- */
-export async function claimSlot(name: string, isolation: Isolation): Promise<SlotClaim> {
-  const first = [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % SLOTS, 7);
-  for (let tries = 0; tries < SLOTS; tries += 1) {
-    const slot = (first + tries) % SLOTS;
-    const claim = await listen(CLAIM_PORT, `127.${64 + slot}.255.254`).catch(() => undefined);
-    if (claim === undefined) continue;
-    // No message is expected here, and a client that stayed connected would keep the mesh from ending.
-    claim.on("connection", (socket) => socket.destroy());
-    const release = () => closeListener(claim);
-    // What a killed mesh left behind is its own to remove.
-    if (isolation === "namespaces" && isNetworkTaken(namespaceNetwork(slot).plan)) {
-      await release();
-      continue;
-    }
-    claim.unref();
-    return { slot, release };
-  }
-  throw new MeshError("address-taken", `all ${SLOTS} networks for meshes on this machine are taken`);
 }

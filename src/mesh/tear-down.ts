@@ -4,6 +4,7 @@ import { errorMessage } from "../base/coded-error.ts";
 import { identifyProcess, type ProcessIdentity } from "../process/process-identity.ts";
 import { closeEgress } from "./isolation/egress.ts";
 import { namespaceProcesses, removeNamespaces } from "./isolation/namespaces.ts";
+import { ownerOf } from "./isolation/network-owner.ts";
 import { endProcesses, markedProcesses } from "./process/mesh-processes.ts";
 import type { MeshState } from "./state/mesh-state.ts";
 import type { StateFolder } from "./state/state-folder.ts";
@@ -23,25 +24,43 @@ const GRACE_MS = 4000;
  * Needs no room on the disk. Logs and the CA's root stay; the state file goes last, and only when nothing is left.
  */
 export async function tearDown(folder: StateFolder, state: MeshState): Promise<TornDown> {
+  const torn = await endRun(ownPart(state));
+  for (const path of [join(folder.path, "workloads"), join(folder.path, "program"), folder.config, folder.resolvers]) {
+    rmSync(path, { recursive: true, force: true });
+  }
+  if (torn.problems.length === 0) rmSync(folder.stateFile, { force: true });
+  return torn;
+}
+
+/** What a run has on the machine outside its state folder. */
+export type RunTraces = Pick<
+  MeshState,
+  "runId" | "controlSocket" | "namespaces" | "interfaces" | "resolverFolders" | "egress" | "processes"
+>;
+
+export async function endRun(traces: RunTraces): Promise<TornDown> {
   const problems: string[] = [];
-  const inside = await namespaceProcesses(state.namespaces);
+  const inside = await namespaceProcesses(traces.namespaces);
   const extra = inside.flatMap((pid) => (pid === process.pid ? [] : (identifyProcess(pid) ?? [])));
-  const written = Object.values(state.processes);
-  const find = (): readonly ProcessIdentity[] => unique([...written, ...extra, ...markedProcesses(state.runId)]);
+  const written = Object.values(traces.processes);
+  const find = (): readonly ProcessIdentity[] => unique([...written, ...extra, ...markedProcesses(traces.runId)]);
   let processes = 0;
   try {
     processes = await endProcesses(find, GRACE_MS);
   } catch (thrown) {
     problems.push(errorMessage(thrown));
   }
-  if (state.egress !== undefined) problems.push(...(await closeEgress(state.egress)));
-  problems.push(...(await removeNamespaces(state)));
-  rmSync(state.controlSocket, { force: true });
-  for (const path of [join(folder.path, "workloads"), join(folder.path, "program"), folder.config, folder.resolvers]) {
-    rmSync(path, { recursive: true, force: true });
-  }
-  if (problems.length === 0) rmSync(folder.stateFile, { force: true });
-  return { processes, namespaces: state.namespaces.length, problems };
+  if (traces.egress !== undefined) problems.push(...(await closeEgress(traces.egress)));
+  problems.push(...(await removeNamespaces(traces)));
+  rmSync(traces.controlSocket, { force: true });
+  return { processes, namespaces: traces.namespaces.length, problems };
+}
+
+/** A network whose interface carries the mark of another run is that run's: somebody has cleaned up, and it was given again. */
+function ownPart({ egress, ...state }: MeshState): RunTraces {
+  const isForeign = state.interfaces.some((name) => (ownerOf(name)?.runId ?? state.runId) !== state.runId);
+  if (isForeign) return { ...state, namespaces: [], interfaces: [], resolverFolders: [] };
+  return egress === undefined ? state : { ...state, egress };
 }
 
 function unique(identities: readonly ProcessIdentity[]): readonly ProcessIdentity[] {

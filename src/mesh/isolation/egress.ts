@@ -19,8 +19,7 @@ type Rule = readonly [table: "nat" | "filter", chain: string, ...words: string[]
  * packets before it still forwards none but those of meshes. All of it is the state's to remove.
  */
 export async function openEgress(network: NetworkPlan, state: StateRecord): Promise<void> {
-  const { hostInterface, hostAddress, prefixLength } = network;
-  const egress: EgressState = { hostInterface, subnet: `${hostAddress.replace(/\d+$/, "0")}/${prefixLength}` };
+  const egress = egressOf(network);
   state.update({ egress });
   if (readFileSync(FORWARDING, "utf8").trim() === "0") {
     mkdirSync(dirname(RECORD), { recursive: true });
@@ -31,11 +30,27 @@ export async function openEgress(network: NetworkPlan, state: StateRecord): Prom
   for (const rule of rulesOf(egress)) await mustRun("iptables", words("-I", rule));
 }
 
+/** What a mesh with this network has in the machine's packet filter. */
+export function egressOf({ hostInterface, hostAddress, prefixLength }: NetworkPlan): EgressState {
+  return { hostInterface, subnet: `${hostAddress.replace(/\d+$/, "0")}/${prefixLength}` };
+}
+
+/** Interfaces that rules of meshes are about. Empty where this user may not look. */
+export async function interfacesWithRules(): Promise<readonly string[]> {
+  const tables = await Promise.all(
+    (["nat", "filter"] as const).map((table) => runProgram("iptables", [...WAIT, "-t", table, "-S"])),
+  );
+  const found = tables.flatMap(({ stdout }) => [...stdout.matchAll(new RegExp(`"${COMMENT} (\\w+)"`, "g"))]);
+  return [...new Set(found.flatMap(([, name]) => name ?? []))];
+}
+
 /** Says what could not be removed. Rules that are gone already are not failures. */
 export async function closeEgress(egress: EgressState): Promise<readonly string[]> {
   const problems: string[] = [];
   for (const rule of rulesOf(egress)) problems.push(...(await remove(rule)));
-  if (!isRecorded() || (await hasOtherMesh())) return problems;
+  // The guard is made where forwarding was off, and says so when the record is gone.
+  const wasOff = isRecorded() || (await isThere(GUARD));
+  if (!wasOff || (await hasOtherMesh())) return problems;
   try {
     writeFileSync(FORWARDING, "0");
     problems.push(...(await remove(GUARD)));

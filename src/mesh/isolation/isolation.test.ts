@@ -7,9 +7,9 @@ import { temporaryFolder } from "../../../test/support/files/temporary-folder.ts
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { planMesh } from "../core/plan-mesh.ts";
 import { closeListener, findFreePorts, listen, listenObstacle } from "../process/free-ports.ts";
-import { claimSlot } from "../start-mesh.ts";
 import { checkAddresses } from "./check-addresses.ts";
 import { chooseIsolation } from "./choose-isolation.ts";
+import { claimSlot } from "./claim-slot.ts";
 import { nameError, startNameServer } from "./start-name-server.ts";
 import { startRelays } from "./start-relays.ts";
 import { refusal } from "./user-namespace.ts";

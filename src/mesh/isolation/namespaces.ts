@@ -3,12 +3,15 @@ import { basename, join } from "node:path";
 import { runProgram } from "../../process/run-program.ts";
 import type { MeshPlan, NetworkPlan, Workload } from "../core/mesh-plan.ts";
 import type { MeshState, StateRecord } from "../state/mesh-state.ts";
+import { markInterface } from "./network-owner.ts";
 import { mustRun } from "./run-tool.ts";
 
 /** Agent and Envoy run as this user; what it sends is not captured again. */
 export const PROXY_UID = 1337;
 
-const RESOLVERS = "/etc/netns";
+export const RESOLVERS = "/etc/netns";
+export const NAMESPACES = "/run/netns";
+const INTERFACES = "/sys/class/net";
 const BRIDGE = "bridge0";
 const LOWEST_PORT = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 /**
@@ -19,7 +22,7 @@ const BRIDGE_MAC = "02:00:00:00:00:01";
 
 /** Whether something of this slot is left on the machine, whoever made it. */
 export function isNetworkTaken({ hub, hostInterface }: NetworkPlan): boolean {
-  return existsSync(join("/run/netns", hub)) || existsSync(join("/sys/class/net", hostInterface));
+  return existsSync(join(NAMESPACES, hub)) || existsSync(join(INTERFACES, hostInterface));
 }
 
 /**
@@ -30,6 +33,7 @@ export async function createHub(plan: MeshPlan, network: NetworkPlan, state: Sta
   state.update({ interfaces: [network.hostInterface] });
   await makeSpaces([network.hub], plan, network, state);
   await mustRun("ip", ["-batch", "-"], machineLinks(network));
+  await markInterface(network.hostInterface, { name: plan.name, runId: state.current.runId, folder: state.folder });
   await mustRun("ip", ["-n", network.hub, "-batch", "-"], hubLinks(network));
 }
 
@@ -111,9 +115,9 @@ export async function removeNamespaces(
     if (result.code !== 0) problems.push(`ip ${args.join(" ")}: ${result.stderr.trim()}`);
   };
   for (const name of state.interfaces) {
-    if (existsSync(join("/sys/class/net", name))) await attempt(["link", "del", name]);
+    if (existsSync(join(INTERFACES, name))) await attempt(["link", "del", name]);
   }
-  for (const name of state.namespaces) if (existsSync(join("/run/netns", name))) await attempt(["netns", "del", name]);
+  for (const name of state.namespaces) if (existsSync(join(NAMESPACES, name))) await attempt(["netns", "del", name]);
   for (const folder of state.resolverFolders) {
     if (folder.startsWith(`${RESOLVERS}/`)) rmSync(folder, { recursive: true, force: true });
   }
@@ -133,7 +137,7 @@ function removeIfEmpty(folder: string): void {
 export async function namespaceProcesses(namespaces: readonly string[]): Promise<readonly number[]> {
   const lists = await Promise.all(
     namespaces
-      .filter((name) => existsSync(join("/run/netns", name)))
+      .filter((name) => existsSync(join(NAMESPACES, name)))
       .map(async (name) => (await runProgram("ip", ["netns", "pids", name])).stdout.split(/\s+/)),
   );
   return lists

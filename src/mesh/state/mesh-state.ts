@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { errorMessage } from "../../base/coded-error.ts";
 import { isMissingFile } from "../../files/read-file.ts";
 import { readTextLimitedSync } from "../../files/read-file-sync.ts";
@@ -48,6 +50,11 @@ export interface MeshSource {
   readonly directory: string;
 }
 
+/** Not in the state folder, whose path may be longer than the 107 bytes that a socket's may have. */
+export function controlSocketOf(runId: string): string {
+  return join(tmpdir(), `pilot-agent-mesh-${runId}.sock`);
+}
+
 export function readState(path: string): MeshState | undefined {
   let text: string;
   try {
@@ -78,6 +85,8 @@ function isWhole({ format, runId, name, parent, controlSocket, program, processe
 /** The state file of the run that owns it. */
 export interface StateRecord {
   readonly current: MeshState;
+  /** That of the mesh. */
+  readonly folder: string;
   /** On disk when it returns; throws where the disk cannot take it. */
   update(change: Partial<MeshState>): void;
 }
@@ -97,6 +106,7 @@ export function createStateRecord(path: string, initial: MeshState): StateRecord
     get current() {
       return current;
     },
+    folder: dirname(path),
     update: (change) => write({ ...current, ...change }),
   };
 }
