@@ -72,8 +72,8 @@ const MISTAKES: readonly Mistake[] = [
   {
     words: "up --name ../shop",
     file: `services:\n${WEB}`,
-    says: 'Error: --name is "../shop", which does not match',
-    code: 1,
+    says: 'Error: --name is "../shop", allowed are at most 40 small letters, digits and dashes, beginning with a letter',
+    code: 2,
   },
   { words: "status", says: /^Error: no mesh runs \(looked in \S+\); pilot-agent mesh up starts one\n$/, code: 1 },
   { words: "down", says: "Error: no mesh runs ", code: 1 },
@@ -84,7 +84,13 @@ const MISTAKES: readonly Mistake[] = [
   {
     words: "validate",
     file: "services:\n  web: {port: 8080, comand: sleep 1}\n",
-    says: /^mesh\.yaml:2:\d+: services\.web\.comand: "comand" is not known here/,
+    says: /^mesh\.yaml:2:\d+: services\.web\.comand: "comand" is not known here; did you mean command\?\n$/,
+    code: 1,
+  },
+  {
+    words: "validate",
+    file: "services:\n  Web: {port: 8080, command: sleep 1}\n",
+    says: 'mesh.yaml:2:3: services.Web: the name is "Web", expected at most 40 small letters, digits and dashes',
     code: 1,
   },
   {

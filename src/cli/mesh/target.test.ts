@@ -32,8 +32,8 @@ function leave(name: string, change: object = {}): void {
 test.each(["..", "../../etc", "/tmp/x", "a/b", "Shop", "-x", "a\nb", ".", "x".repeat(41)])(
   "%j is no name of a mesh: a name never leads out of the state's home",
   (name) => {
-    expect(() => stateFolderOf(context(), name)).toThrow(`--name is ${JSON.stringify(name)}, which does not match`);
-    expect(() => targetFolder(context(`--name=${name}`))).toThrow("which does not match");
+    expect(() => stateFolderOf(context(), name)).toThrow(`--name is ${JSON.stringify(name)}, allowed are`);
+    expect(() => targetFolder(context(`--name=${name}`))).toThrow("allowed are at most 40");
     expect(existsSync(join(home, name.replace(/^.*\//, "")))).toBe(name === "." || name === "..");
   },
 );

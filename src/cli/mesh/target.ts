@@ -19,6 +19,7 @@ import {
 } from "../../mesh/index.ts";
 import type { CommandContext } from "../framework/command.ts";
 import type { CompletionInput, FlagSpec } from "../framework/flags.ts";
+import { UsageMistake } from "./usage-mistake.ts";
 
 export const FILE_FLAG: FlagSpec = {
   name: "file",
@@ -94,8 +95,10 @@ export function parseOrThrow(text: string, name: string, around?: ReturnType<typ
 
 /** A name is one folder below the state's home and nothing else: `..` would make, and clear, folders of others. */
 export function stateFolderOf({ flags, env }: Pick<CommandContext, "flags" | "env">, name: string): StateFolder {
-  if (!new RegExp(MESH_NAME).test(name))
-    throw new MeshError("invalid-file", `--name is ${JSON.stringify(name)}, which does not match ${MESH_NAME}`);
+  if (!new RegExp(MESH_NAME).test(name)) {
+    const allowed = "allowed are at most 40 small letters, digits and dashes, beginning with a letter";
+    throw new UsageMistake(`--name is ${JSON.stringify(name)}, ${allowed}`);
+  }
   return stateFolder(join(homeOf({ flags, env }), name));
 }
 

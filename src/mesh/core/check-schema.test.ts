@@ -18,6 +18,7 @@ test.each<{ schema: JsonSchema; value: unknown; says: string[] }>([
   { schema: { type: "integer", minimum: 1, maximum: 3 }, value: 4, says: ["is 4, allowed are 1 to 3"] },
   { schema: { enum: ["a", "b"] }, value: "c", says: ['is "c", allowed are a, b'] },
   { schema: { type: "string", pattern: "^a$" }, value: "b", says: ['is "b", which does not match ^a$'] },
+  { schema: { pattern: "^a$", patternErrorMessage: "expected an a" }, value: "b", says: ['is "b", expected an a'] },
   { schema: { type: "string", minLength: 1 }, value: "", says: ["is empty"] },
   { schema: { type: "array", minItems: 1 }, value: [], says: ["is empty"] },
   { schema: { items: { type: "string" } }, value: ["a", 1], says: ["1: is 1, expected a string"] },
@@ -30,8 +31,13 @@ test.each<{ schema: JsonSchema; value: unknown; says: string[] }>([
   },
   {
     schema: { properties: { a: {} }, additionalProperties: false },
-    value: { b: 1 },
-    says: ['b: "b" is not known here, allowed are a'],
+    value: { other: 1 },
+    says: ['other: "other" is not known here, allowed are a'],
+  },
+  {
+    schema: { properties: { command: {} }, additionalProperties: false },
+    value: { comand: 1 },
+    says: ['comand: "comand" is not known here; did you mean command?'],
   },
   { schema: { additionalProperties: { type: "string" } }, value: { b: 1 }, says: ["b: is 1, expected a string"] },
   // A member that every object inherits is not one of the schema's.

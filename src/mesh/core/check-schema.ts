@@ -1,3 +1,5 @@
+import { suggest } from "../../base/suggest.ts";
+
 /** The part of JSON Schema that our own schema uses. */
 export interface JsonSchema {
   readonly $schema?: string;
@@ -6,6 +8,8 @@ export interface JsonSchema {
   readonly type?: JsonType | readonly JsonType[];
   readonly enum?: readonly string[];
   readonly pattern?: string;
+  /** What editors and we say instead of the pattern. */
+  readonly patternErrorMessage?: string;
   readonly minLength?: number;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -71,14 +75,16 @@ function checkMembers(schema: JsonSchema, value: Record<string, unknown>, path: 
 }
 
 function unknownText(key: string, properties: Readonly<Record<string, unknown>>): string {
-  return `${JSON.stringify(key)} is not known here, allowed are ${Object.keys(properties).join(", ")}`;
+  const names = Object.keys(properties);
+  const [near] = suggest(key, names);
+  return `${JSON.stringify(key)} is not known here${near === undefined ? `, allowed are ${names.join(", ")}` : `; did you mean ${near}?`}`;
 }
 
-function textProblem({ pattern, minLength = 0 }: JsonSchema, value: string): string {
+function textProblem({ pattern, patternErrorMessage, minLength = 0 }: JsonSchema, value: string): string {
   if (value.length < minLength) return "is empty";
   return pattern === undefined || new RegExp(pattern, "u").test(value)
     ? ""
-    : `is ${JSON.stringify(value)}, which does not match ${pattern}`;
+    : `is ${JSON.stringify(value)}, ${patternErrorMessage ?? `which does not match ${pattern}`}`;
 }
 
 function numberProblem({ minimum, maximum }: JsonSchema, value: number): string {

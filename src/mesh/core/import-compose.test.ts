@@ -137,9 +137,7 @@ test("mistakes are reported in the file where they stand", () => {
     "mesh.yaml:1:1: import: c.yaml has no service that can run here",
   ]);
   expect(problemsOf(compose("services:\n  a:\n    command: x\n    healthcheck: {test: x, interval: often}\n"))).toEqual(
-    [
-      'c.yaml:4:28: services.a.healthcheck.interval: is "often", which does not match ^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
-    ],
+    ['c.yaml:4:28: services.a.healthcheck.interval: is "often", expected a duration such as 500ms, 30s or 1h30m'],
   );
   expect(problemsOf(compose("services:\n  a:\n    command: ${X:?say X}\n"))).toEqual(["c.yaml:3:5: X: say X"]);
 });

@@ -3,27 +3,43 @@ import type { JsonSchema } from "./check-schema.ts";
 /** What meshes, services, versions and accounts are called; names become folders, hosts and parts of commands. */
 export const MESH_NAME = "^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$";
 
+/** In words of its user; editors show them as well. */
+const name: JsonSchema = {
+  pattern: MESH_NAME,
+  patternErrorMessage: "expected at most 40 small letters, digits and dashes, beginning with a letter",
+};
+
 /** No process can have one in its words or its environment. */
-const WITHOUT_NUL = "^[^\\u0000]*$";
+const withoutNul: JsonSchema = { pattern: "^[^\\u0000]*$", patternErrorMessage: "which has a NUL character" };
 /** As Kubernetes has them; the control plane refuses a service whose workloads have others. */
 const LABEL = "[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?";
+const LABEL_TEXT =
+  "expected at most 63 letters, digits, dashes, underscores and dots, with a letter or digit at both ends";
 
 const variables: JsonSchema = {
   type: "object",
   description: "Environment variables. $(NAME) stands for another one, such as $(PORT).",
-  propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
-  additionalProperties: { type: ["string", "number", "boolean"], pattern: WITHOUT_NUL },
+  propertyNames: {
+    pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+    patternErrorMessage: "expected letters, digits and underscores, not beginning with a digit",
+  },
+  additionalProperties: { type: ["string", "number", "boolean"], ...withoutNul },
 };
 
 const DURATION = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$";
-const duration = (description: string): JsonSchema => ({ type: "string", pattern: DURATION, description });
+const duration = (description: string): JsonSchema => ({
+  type: "string",
+  pattern: DURATION,
+  patternErrorMessage: "expected a duration such as 500ms, 30s or 1h30m",
+  description,
+});
 
 const command: JsonSchema = {
   type: ["string", "array"],
   minLength: 1,
-  pattern: WITHOUT_NUL,
+  ...withoutNul,
   minItems: 1,
-  items: { type: ["string", "number"], pattern: WITHOUT_NUL },
+  items: { type: ["string", "number"], ...withoutNul },
 };
 
 const port: JsonSchema = { type: "integer", minimum: 1, maximum: 65_535 };
@@ -31,8 +47,15 @@ const protocol: JsonSchema = { enum: ["http", "http2", "grpc", "tcp"] };
 
 const labels: JsonSchema = {
   type: "object",
-  propertyNames: { pattern: `^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?${LABEL}$` },
-  additionalProperties: { type: ["string", "number", "boolean"], pattern: `^(${LABEL})?$` },
+  propertyNames: {
+    pattern: `^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?${LABEL}$`,
+    patternErrorMessage: `${LABEL_TEXT}, with or without a host name and a slash before it`,
+  },
+  additionalProperties: {
+    type: ["string", "number", "boolean"],
+    pattern: `^(${LABEL})?$`,
+    patternErrorMessage: LABEL_TEXT,
+  },
 };
 
 const healthcheck: JsonSchema = {
@@ -41,7 +64,12 @@ const healthcheck: JsonSchema = {
     "How to see whether the application works: one of http, tcp and command. Others call it only while it is healthy.",
   additionalProperties: false,
   properties: {
-    http: { type: "string", pattern: "^/[^\\s]*$", description: "Path that answers with a status from 200 to 399." },
+    http: {
+      type: "string",
+      pattern: "^/[^\\s]*$",
+      patternErrorMessage: "expected a path that begins with a slash",
+      description: "Path that answers with a status from 200 to 399.",
+    },
     tcp: { enum: ["connect"], description: "connect: the port takes connections." },
     command: {
       ...command,
@@ -82,7 +110,7 @@ const workload: Readonly<Record<string, JsonSchema>> = {
   healthcheck,
   serviceAccount: {
     type: "string",
-    pattern: MESH_NAME,
+    ...name,
     description:
       "Identity of the workload: spiffe://cluster.local/ns/NAMESPACE/sa/ACCOUNT. The service's name by default.",
   },
@@ -105,7 +133,10 @@ const service: JsonSchema = {
       type: "object",
       description: "Several ports by name, instead of port: a number, or port and protocol. The first one is $PORT.",
       minProperties: 1,
-      propertyNames: { pattern: "^[a-z]([-a-z0-9]{0,13}[a-z0-9])?$" },
+      propertyNames: {
+        pattern: "^[a-z]([-a-z0-9]{0,13}[a-z0-9])?$",
+        patternErrorMessage: "expected at most 15 small letters, digits and dashes, beginning with a letter",
+      },
       additionalProperties: {
         type: ["integer", "object"],
         minimum: 1,
@@ -122,6 +153,7 @@ const service: JsonSchema = {
     address: {
       type: "string",
       pattern: "^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?):[0-9]{1,5}$",
+      patternErrorMessage: "expected HOST:PORT",
       description: "HOST:PORT of something that already runs, instead of a command. It gets no sidecar.",
     },
     endpoints: {
@@ -137,6 +169,7 @@ const service: JsonSchema = {
           address: {
             type: "string",
             pattern: "^([0-9a-fA-F:.]+|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)$",
+            patternErrorMessage: "expected a host name or an address, without a port",
             description: "Host name or address.",
           },
           port: { ...port, description: "Port there; the service's own by default." },
@@ -170,7 +203,7 @@ const service: JsonSchema = {
       description:
         "Several kinds of workloads behind one service, by version; what stands beside them is their default.",
       minProperties: 1,
-      propertyNames: { pattern: MESH_NAME },
+      propertyNames: name,
       additionalProperties: { type: "object", additionalProperties: false, properties: workload },
     },
     ...workload,
@@ -184,8 +217,8 @@ export const MESH_SCHEMA: JsonSchema = {
   type: "object",
   additionalProperties: false,
   properties: {
-    name: { type: "string", pattern: MESH_NAME, description: 'Name of the mesh on this machine. "mesh" by default.' },
-    namespace: { type: "string", pattern: MESH_NAME, description: 'Namespace of all workloads. "default" by default.' },
+    name: { type: "string", ...name, description: 'Name of the mesh on this machine. "mesh" by default.' },
+    namespace: { type: "string", ...name, description: 'Namespace of all workloads. "default" by default.' },
     mtls: {
       enum: ["strict", "permissive"],
       description: "strict (the default): workloads accept mutual TLS only. permissive: plain text too.",
@@ -203,7 +236,7 @@ export const MESH_SCHEMA: JsonSchema = {
     },
     services: {
       type: "object",
-      propertyNames: { pattern: MESH_NAME },
+      propertyNames: name,
       additionalProperties: service,
       description: "The services by name.",
     },

@@ -73,7 +73,7 @@ test.each(["a/b:80", "*:80", "'a b:80'", "'-x:80'", "user@host:80", "'http://x:8
   (address) => {
     expect(
       problemsOf(`services: {db: {port: 1, address: ${address.startsWith("'") ? address : `'${address}'`}}}`),
-    ).toEqual([expect.stringContaining("which does not match")]);
+    ).toEqual([expect.stringMatching(/, expected HOST:PORT$/)]);
   },
 );
 
@@ -101,11 +101,7 @@ test.each([
   {
     title: "an unknown member",
     text: "services:\n  web:\n    comand: x\n",
-    says: [
-      expect.stringMatching(
-        /^3:5: services\.web\.comand: "comand" is not known here, allowed are kind, port, protocol/,
-      ),
-    ],
+    says: [expect.stringMatching(/^3:5: services\.web\.comand: "comand" is not known here; did you mean command\?$/)],
   },
   {
     title: "a port out of range",
@@ -125,7 +121,7 @@ test.each([
   {
     title: "a name that is no DNS label",
     text: "services:\n  Web_1: {command: x}\n",
-    says: [expect.stringMatching(/^2:3: services\.Web_1: the name is "Web_1", which does not match/)],
+    says: [expect.stringMatching(/^2:3: services\.Web_1: the name is "Web_1", expected at most 40 small letters/)],
   },
   {
     title: "nothing to run",
@@ -149,7 +145,7 @@ test.each([
     title: "a word that no process can have",
     text: 'services: {web: {command: [x, "a\\0b"], env: {A: "\\0"}}}',
     says: [
-      expect.stringMatching(/^1:31: services\.web\.command\[1\]: is "a\\u0000b", which does not match/),
+      expect.stringMatching(/^1:31: services\.web\.command\[1\]: is "a\\u0000b", which has a NUL character/),
       expect.stringMatching(/^1:46: services\.web\.env\.A: /),
     ],
   },
@@ -157,9 +153,9 @@ test.each([
     title: "labels that the control plane refuses",
     text: "services: {web: {command: x, labels: {a b: c, good.org/tier: new, x/y/z: ok, d: e f, n: 5, empty: ''}}}",
     says: [
-      expect.stringMatching(/^1:39: services\.web\.labels\.a b: the name is "a b", which does not match/),
+      expect.stringMatching(/^1:39: services\.web\.labels\.a b: the name is "a b", expected at most 63 letters/),
       expect.stringMatching(/^1:67: services\.web\.labels\.x\/y\/z: the name /),
-      expect.stringMatching(/^1:78: services\.web\.labels\.d: is "e f", which/),
+      expect.stringMatching(/^1:78: services\.web\.labels\.d: is "e f", expected at most 63 letters/),
     ],
   },
   {

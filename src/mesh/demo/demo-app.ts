@@ -76,8 +76,10 @@ async function runLoad({ env, signal, print }: DemoAppOptions): Promise<void> {
   while (!signal.aborted) {
     try {
       const { status, body } = await httpRequest({ url: `${env.FRONT_URL}/`, timeoutMs: 2 * CALL_MS, signal });
+      // Envoy's own answers are a line of text.
+      if (status !== 200) throw new Error(`the front answers ${status}: ${body.trim().split("\n")[0]}`);
       const { catalogue: shown } = JSON.parse(body) as { readonly catalogue?: { readonly version?: string } };
-      const version = status === 200 ? (shown?.version ?? "error") : `status ${status}`;
+      const version = shown?.version ?? "error";
       versions[version] = (versions[version] ?? 0) + 1;
     } catch (thrown) {
       if (signal.aborted) break;

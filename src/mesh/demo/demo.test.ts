@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { freePort } from "../../../test/support/net/free-ports.ts";
+import { silentLogger } from "../../base/logger.ts";
+import { startHttpServer } from "../../net/http-server/start-http-server.ts";
 import { parseMeshFile } from "../core/parse-mesh-file.ts";
 import { DEMO_APPS, runDemoApp } from "./demo-app.ts";
 import { shopPage } from "./front-page.ts";
@@ -72,6 +74,21 @@ test("a browser gets a page, everything else the same as JSON with the caller's 
   });
   ending.abort();
   await serving;
+});
+
+test("the load says which status the front answered with, in Envoy's words", async () => {
+  const port = await freePort();
+  await using _front = await startHttpServer({
+    listen: [{ host: "127.0.0.1", port }],
+    handler: async () => ({ status: 503, contentType: "text/plain", body: "upstream connect error\n" }),
+    log: silentLogger,
+  });
+  const ending = new AbortController();
+  const printed = await new Promise<string>((print) => {
+    void runDemoApp("load", { env: { FRONT_URL: `http://127.0.0.1:${port}` }, signal: ending.signal, print });
+  });
+  ending.abort();
+  expect(printed).toBe("the front answers 503: upstream connect error");
 });
 
 test("what other programs answered cannot end the page's script, and the console's link is text", () => {

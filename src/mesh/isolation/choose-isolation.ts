@@ -20,9 +20,13 @@ const NEEDS = [
   { program: "iptables-save", args: ["--version"], package: "iptables" },
 ] as const;
 
+const WITHOUT_ROOT =
+  "running without root; --isolation namespaces captures traffic, where the kernel gives users namespaces";
+
 /** Namespaces where the machine allows them, unless the flag says otherwise. */
 export async function chooseIsolation(wanted: "auto" | Isolation, isRoot: boolean): Promise<ChosenIsolation> {
   if (wanted === "none") return { isolation: "none", why: "asked for" };
+  if (wanted === "auto" && !isRoot) return { isolation: "none", why: WITHOUT_ROOT };
   const obstacle = isRoot ? await namespaceObstacle() : "network namespaces need root";
   if (obstacle === undefined)
     return { isolation: "namespaces", why: wanted === "auto" ? "running as root" : "asked for" };
@@ -33,7 +37,7 @@ export async function chooseIsolation(wanted: "auto" | Isolation, isRoot: boolea
 async function namespaceObstacle(): Promise<string | undefined> {
   for (const { program, args, package: name } of NEEDS) {
     const result = await runProgram(program, args);
-    if (result.code === undefined) return `${program} is missing (install ${name})`;
+    if (result.error !== undefined) return `${program} is missing (install ${name})`;
     if (result.code !== 0) return `${program} does not work here: ${result.stderr.trim().split("\n")[0]}`;
   }
   return undefined;

@@ -60,11 +60,26 @@ test("with egress names of the outside are asked at the machine's servers, over 
 });
 
 test("without root there are no namespaces, and whoever insists gets the reason", async () => {
-  expect(await chooseIsolation("auto", false)).toEqual({ isolation: "none", why: "network namespaces need root" });
+  expect(await chooseIsolation("auto", false)).toEqual({
+    isolation: "none",
+    why: "running without root; --isolation namespaces captures traffic, where the kernel gives users namespaces",
+  });
   expect(await chooseIsolation("none", true)).toMatchObject({ isolation: "none" });
   await expect(chooseIsolation("namespaces", false)).rejects.toThrow(
     "is not possible here: network namespaces need root",
   );
+});
+
+test("a program that namespaces need and that is missing is named with its package", async () => {
+  const { PATH = "" } = process.env;
+  process.env.PATH = "/nowhere";
+  try {
+    const why = "ip is missing (install iproute2)";
+    expect(await chooseIsolation("auto", true)).toEqual({ isolation: "none", why });
+    await expect(chooseIsolation("namespaces", true)).rejects.toThrow(`is not possible here: ${why}`);
+  } finally {
+    process.env.PATH = PATH;
+  }
 });
 
 test("two meshes of one name get two slots, and a released one is given again", async () => {
