@@ -105,13 +105,13 @@ export function createSampler(options: SamplerOptions): Sampler {
     rounds += 1;
     const asked = Promise.all(workloads.filter(isDue).map(ask));
     // One that hangs holds up no other: what came is shown, and it is asked again when it has answered.
-    const limit = new AbortController();
+    const limit = timeLimit(Math.min(ASK.timeoutMs, intervalMs));
     const [byHost, controlPlane] = await Promise.all([
       readRules(),
       edgesOnly ? undefined : sources.controlPlane(),
-      Promise.race([asked, wait(Math.min(ASK.timeoutMs, intervalMs), limit.signal)]),
+      Promise.race([asked, limit.reached]),
     ]);
-    limit.abort();
+    limit.end();
     const at = now();
     const flows = new Map<string, WorkloadFlows>(
       [...known].map(([id, { samples }]) => [
@@ -176,6 +176,15 @@ export function createSampler(options: SamplerOptions): Sampler {
       await loop;
     },
   };
+}
+
+/** Without a signal, whose abort makes an error with a stack: a tenth of a round (bench/console). */
+function timeLimit(ms: number): { readonly reached: Promise<void>; end(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const reached = new Promise<void>((done) => {
+    timer = setTimeout(done, ms);
+  });
+  return { reached, end: () => clearTimeout(timer) };
 }
 
 /** What comes to it is counted by its callers; what comes from outside the mesh is counted at entries, which are no leaves. */
