@@ -56,27 +56,36 @@ export function drawEdges(surface: Surface, view: Viewport, curves: readonly Cur
 }
 
 /** Labels of the curves where there is room for them: not over cards, not over each other. */
-export function drawLabels(
+export type DrawLabels = (
   surface: Surface,
   view: Viewport,
   curves: readonly Curve[],
   obstacles: readonly Box[],
   look: EdgeLook,
-): void {
-  const { context } = surface;
-  begin(surface, view);
-  // Too small to read from afar.
-  if (view.scale < 0.45) return;
-  const ordered = [...curves]
-    .filter((curve) => !look.isDimmed(curve))
-    .filter((curve) => curves.length <= LABELS_UP_TO || look.isSelected(curve))
-    .sort((a, b) => importance(b, look) - importance(a, look));
-  context.font = FONT;
-  const size = (curve: Curve) => ({
-    width: parts(curve, look).reduce((sum, part) => sum + partWidth(context, part) + PART_GAP, PADDING * 2 - PART_GAP),
-    height: 20,
-  });
-  for (const label of placeLabels(ordered, size, obstacles)) drawLabel(context, label, look);
+) => void;
+
+/** Places are looked for when something about the labels has changed, not with every frame of a view that moves. */
+export function createLabels(): DrawLabels {
+  let last: { readonly inputs: readonly unknown[]; readonly placed: readonly PlacedLabel[] } | undefined;
+  return (surface, view, curves, obstacles, look) => {
+    const { context } = surface;
+    begin(surface, view);
+    // Too small to read from afar.
+    if (view.scale < 0.45) return;
+    const ordered = [...curves]
+      .filter((curve) => !look.isDimmed(curve))
+      .filter((curve) => curves.length <= LABELS_UP_TO || look.isSelected(curve))
+      .sort((a, b) => importance(b, look) - importance(a, look));
+    context.font = FONT;
+    const widths = new Map(ordered.map((curve) => [curve, labelWidth(context, curve, look)]));
+    const inputs = [obstacles, ...[...widths].flat()];
+    if (last?.inputs.length !== inputs.length || inputs.some((input, at) => input !== last?.inputs[at]))
+      last = {
+        inputs,
+        placed: placeLabels(ordered, (curve) => ({ width: widths.get(curve) ?? 0, height: 20 }), obstacles),
+      };
+    for (const label of last.placed) drawLabel(context, label, look);
+  };
 }
 
 /** Requests on their way: dots that move along the curves, faster where answers are fast. `time` in seconds. */
@@ -156,15 +165,19 @@ function edgeColor(curve: Curve, { palette, isSelected, dragged }: EdgeLook): st
   return edge.rps === 0 && edge.openConnections === 0 ? palette.idle : palette.edge;
 }
 
+/** Coarse, so that labels do not change places with every figure. */
 function importance(curve: Curve, look: EdgeLook): number {
   if (look.isSelected(curve) || look.dragged(curve) !== undefined) return 1e9;
-  return curve.link.edge.errorShare * 1e6 + curve.link.edge.rps;
+  const { errorShare, rps } = curve.link.edge;
+  return Math.ceil(errorShare * 4) * 1e3 + Math.round(Math.log2(1 + rps));
 }
 
 const FONT = "500 11px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 const PADDING = 7;
 const PART_GAP = 6;
 const LOCK_WIDTH = 9;
+/** Widths are rounded up to it, for the same reason. */
+const WIDTH_STEP = 12;
 
 interface Part {
   readonly text: string;
@@ -201,6 +214,15 @@ function partWidth(context: CanvasRenderingContext2D, part: Part): number {
   return part.text === "" ? LOCK_WIDTH : context.measureText(part.text).width;
 }
 
+function labelWidth(context: CanvasRenderingContext2D, curve: Curve, look: EdgeLook): number {
+  const width = textWidth(context, parts(curve, look)) + PADDING * 2;
+  return Math.ceil(width / WIDTH_STEP) * WIDTH_STEP;
+}
+
+function textWidth(context: CanvasRenderingContext2D, list: readonly Part[]): number {
+  return list.reduce((sum, part) => sum + partWidth(context, part) + PART_GAP, -PART_GAP);
+}
+
 function drawLabel(context: CanvasRenderingContext2D, { curve, box }: PlacedLabel, look: EdgeLook): void {
   const { palette } = look;
   context.fillStyle = palette.labelBack;
@@ -213,9 +235,10 @@ function drawLabel(context: CanvasRenderingContext2D, { curve, box }: PlacedLabe
   context.stroke();
   context.globalAlpha = 1;
   context.textBaseline = "middle";
-  let x = box.x + PADDING;
+  const list = parts(curve, look);
+  let x = box.x + (box.width - textWidth(context, list)) / 2;
   const y = box.y + box.height / 2 + 0.5;
-  for (const part of parts(curve, look)) {
+  for (const part of list) {
     if (part.text === "") drawLock(context, x, y, part.color);
     else {
       context.fillStyle = part.color;

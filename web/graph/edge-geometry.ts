@@ -85,17 +85,27 @@ export function curveAt(curves: readonly Curve[], point: Position, reach: number
   return best;
 }
 
-/** Places along the curve that are tried for its label, best first where several are as good. */
-const LABEL_PLACES = {
+/** Where along the curve its label is best. */
+const BEST_PLACE = {
   /** Curves to the rows of a card arrive side by side. */
-  row: [0.84, 0.8, 0.76, 0.7, 0.64, 0.58, 0.5],
+  row: 0.84,
   /** Curves of one caller have parted here. */
-  parting: [0.6, 0.52, 0.68, 0.44, 0.76, 0.36, 0.28],
+  parting: 0.6,
   /** Curves of several callers have not met yet. */
-  meeting: [0.42, 0.48, 0.36, 0.54, 0.6, 0.28, 0.68],
+  meeting: 0.42,
 } as const;
+/** Others that are tried, from the caller's end to the other. */
+const PLACES = Array.from({ length: 24 }, (_, step) => 0.2 + step * 0.03);
+/** Which part of a label lies left of its curve: in the middle where it can be, else the curve goes through one of its ends. */
+const ANCHORS = [0.5, 0.15, 0.85];
 /** Points of a curve that show whether a label would hide it. */
-const STEPS = 24;
+const STEPS = 48;
+/** Between labels, and between a label and a card. */
+const GAP = 2;
+/** Labels that are closer than this look like one. */
+const ROOM = 5;
+/** A second look at each label, when all others have a place. */
+const LOOKS = 3;
 
 export interface PlacedLabel {
   readonly curve: Curve;
@@ -111,29 +121,77 @@ export function placeLabels(
   size: (curve: Curve) => { readonly width: number; readonly height: number },
   obstacles: readonly Box[],
 ): readonly PlacedLabel[] {
-  const placed: PlacedLabel[] = [];
-  const taken: Box[] = [...obstacles];
   const lines = curves.map((curve) => Array.from({ length: STEPS + 1 }, (_, step) => pointAt(curve, step / STEPS)));
-  curves.forEach((curve, own) => {
-    const { width, height } = size(curve);
-    let best: Box | undefined;
-    let fewest = Number.POSITIVE_INFINITY;
-    for (const t of LABEL_PLACES[waysOf(curve, curves)]) {
-      const middle = pointAt(curve, t);
-      const box = { x: middle.x - width / 2, y: middle.y - height / 2, width, height };
-      if (taken.some((other) => touches(box, other))) continue;
-      const hidden = lines.filter((line, at) => at !== own && line.some((point) => isIn(point, box))).length;
-      if (hidden < fewest) [best, fewest] = [box, hidden];
-      if (hidden === 0) break;
-    }
-    if (best === undefined) return;
-    taken.push(best);
-    placed.push({ curve, box: best });
+  const extents = lines.map(extentOf);
+  const hiddenBy = (box: Box, own: number) =>
+    lines.filter((line, at) => at !== own && touches(box, extents[at] ?? box) && line.some((point) => isIn(point, box)))
+      .length;
+  const choices = curves.map((curve, own) =>
+    placesOf(curve, size(curve), BEST_PLACE[waysOf(curve, curves)])
+      .filter(({ box }) => !obstacles.some((other) => touches(box, other)))
+      .map((place) => ({ ...place, hides: hiddenBy(place.box, own) }))
+      .sort((a, b) => a.hides - b.hides || a.distance - b.distance),
+  );
+  const chosen: (Box | undefined)[] = curves.map(() => undefined);
+  const inTheWay = (box: Box, own: number, gap = GAP) =>
+    chosen.flatMap((other, at) => (other !== undefined && at !== own && touches(box, other, gap) ? [at] : []));
+  const freePlace = (own: number) => {
+    const free = choices[own]?.filter(({ box }) => inTheWay(box, own).length === 0) ?? [];
+    // Also a place farther off, if no more is hidden there.
+    const hasRoom = ({ box, hides }: Place) => hides === free[0]?.hides && inTheWay(box, own, ROOM).length === 0;
+    return (free.find(hasRoom) ?? free[0])?.box;
+  };
+  for (let look = 0; look < LOOKS; look += 1)
+    curves.forEach((_, own) => {
+      chosen[own] = freePlace(own);
+      // One other label may step aside.
+      for (const { box } of chosen[own] === undefined ? (choices[own] ?? []) : []) {
+        const [other, ...more] = inTheWay(box, own);
+        if (other === undefined || more.length > 0) continue;
+        chosen[own] = box;
+        const aside = freePlace(other);
+        if (aside !== undefined) {
+          chosen[other] = aside;
+          break;
+        }
+        chosen[own] = undefined;
+      }
+    });
+  return curves.flatMap((curve, at) => {
+    const box = chosen[at];
+    return box === undefined ? [] : [{ curve, box }];
   });
-  return placed;
 }
 
-function waysOf({ link, points }: Curve, curves: readonly Curve[]): keyof typeof LABEL_PLACES {
+interface Place {
+  readonly box: Box;
+  /** From where the label is best. */
+  readonly distance: number;
+  /** Curves of others. */
+  readonly hides: number;
+}
+
+function placesOf(
+  curve: Curve,
+  { width, height }: Pick<Box, "width" | "height">,
+  best: number,
+): readonly Omit<Place, "hides">[] {
+  return PLACES.flatMap((t) => {
+    const { x, y } = pointAt(curve, t);
+    return ANCHORS.map((anchor) => ({
+      box: { x: x - width * anchor, y: y - height / 2, width, height },
+      distance: Math.abs(t - best) + (anchor === 0.5 ? 0 : 0.2),
+    }));
+  });
+}
+
+function extentOf(line: readonly Position[]): Box {
+  const [xs, ys] = [line.map(({ x }) => x), line.map(({ y }) => y)];
+  const [x, y] = [Math.min(...xs), Math.min(...ys)];
+  return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
+}
+
+function waysOf({ link, points }: Curve, curves: readonly Curve[]): keyof typeof BEST_PLACE {
   // Downwards rows lie beside each other, and their labels would not.
   if (link.toRow >= 0 && points[3].x - points[2].x > Math.abs(points[3].y - points[2].y)) return "row";
   const others = curves.filter(({ link: other }) => other !== link);
@@ -146,8 +204,7 @@ function isIn({ x, y }: Position, box: Box): boolean {
   return x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
 }
 
-function touches(a: Box, b: Box): boolean {
-  const gap = 2;
+function touches(a: Box, b: Box, gap = GAP): boolean {
   return (
     a.x < b.x + b.width + gap && b.x < a.x + a.width + gap && a.y < b.y + b.height + gap && b.y < a.y + a.height + gap
   );

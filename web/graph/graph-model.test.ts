@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { GraphEdge, GraphNode } from "../../src/console/api.ts";
-import { buildCurves, curveAt, placeLabels, pointAt } from "./edge-geometry.ts";
+import { type Box, buildCurves, curveAt, placeLabels, pointAt } from "./edge-geometry.ts";
 import { buildGraphModel, filterGraph, matches } from "./graph-model.ts";
-import { arrange } from "./layout.ts";
+import { acrossSize, arrange, type Direction, turn } from "./layout.ts";
 
 const node = (id: string, more: Partial<GraphNode> = {}): GraphNode => ({
   id,
@@ -103,31 +103,68 @@ test("the curve under the pointer is found, and labels cover no other", () => {
       expect(Math.abs(box.y - other.box.y) >= 18 || Math.abs(box.x - other.box.x) >= 80).toBe(true);
 });
 
-test("labels of edges to three versions of one card stand on their own edge, and hide no other", () => {
-  const graph = {
+/** Labels of the edges between these cards, each with how many other edges it hides. */
+function labelsOf(calls: readonly (readonly [from: string, to: string])[], width: number, direction: Direction) {
+  const names = [...new Set(calls.flat())];
+  const nodes = names.flatMap((name) => {
+    const [service = "", label] = name.split("/");
+    return label === undefined ? [node(name)] : [version(service, label), node(service)];
+  });
+  const { cards, links } = buildGraphModel({
     at: 0,
     windowMs: 4000,
     stale: [],
-    nodes: [node("front"), node("catalogue"), ...["v1", "v2", "v3"].map((label) => version("catalogue", label))],
-    edges: ["v1", "v2", "v3"].map((label) => edge("front", `catalogue/${label}`, { rps: 1 })),
-  };
-  const { cards, links } = buildGraphModel(graph);
-  const layout = arrange(
-    cards.map(({ id, height, rows }) => ({ id, height, group: "", isFanned: rows.length > 1 })),
+    nodes: [...new Map(nodes.map((each) => [each.id, each])).values()],
+    edges: calls.map(([from, to]) => edge(from, to, { rps: 1 })),
+  });
+  const places = arrange(
+    cards.map(({ id, height, rows }) => ({
+      id,
+      height: acrossSize(height, direction),
+      group: "",
+      isFanned: direction === "right" && rows.length > 1,
+    })),
     links,
   );
-  const curves = buildCurves(links, new Map(cards.map((card) => [card.id, card])), layout);
+  const layout = new Map([...places].map(([id, position]) => [id, turn(position, direction)]));
+  const curves = buildCurves(links, new Map(cards.map((card) => [card.id, card])), layout, direction);
   const boxes = cards.map((card) => ({ ...(layout.get(card.id) ?? { x: 0, y: 0 }), width: 208, height: card.height }));
-  const labels = placeLabels(curves, () => ({ width: 125, height: 20 }), boxes);
-  expect(labels.map(({ curve }) => curve.link.toRow)).toEqual([0, 1, 2]);
-  const hidden = labels.map(({ box }) =>
-    curves
-      .filter((curve) =>
-        Array.from({ length: 201 }, (_, step) => pointAt(curve, step / 200)).some(
+  const labels = placeLabels(curves, () => ({ width, height: 20 }), boxes).map(({ curve, box }) => ({
+    box,
+    hides: curves.filter(
+      (other) =>
+        other !== curve &&
+        Array.from({ length: 201 }, (_, step) => pointAt(other, step / 200)).some(
           ({ x, y }) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height,
         ),
-      )
-      .map(({ link }) => link.toRow),
-  );
-  expect(hidden).toEqual([[0], [1], [2]]);
+    ).length,
+  }));
+  return { labels, boxes };
+}
+
+const VERSIONS = ["catalogue/v1", "catalogue/v2", "catalogue/v3"];
+const callsOf = (...callers: readonly string[]) => callers.flatMap((from) => VERSIONS.map((to) => [from, to] as const));
+const SHOP = [...callsOf("front"), ["load", "front"], ["front", "prices"], ["front", "stock"]] as const;
+
+test.each([
+  { what: "three versions of one card", calls: callsOf("front"), direction: "right" as const, hidden: 0 },
+  { what: "three versions and two other cards", calls: SHOP, direction: "right" as const, hidden: 0 },
+  { what: "three versions, by two callers", calls: callsOf("load", "front"), direction: "right" as const, hidden: 8 },
+  { what: "three versions below their caller", calls: callsOf("front"), direction: "down" as const, hidden: 1 },
+  { what: "three versions and two other cards below", calls: SHOP, direction: "down" as const, hidden: 1 },
+])("every edge to $what has its label, none touches another or a card, and others stay in sight", (given) => {
+  const { labels, boxes } = labelsOf(given.calls, 132, given.direction);
+  expect(labels).toHaveLength(given.calls.length);
+  const isApart = (a: Box, b: Box) =>
+    a.x + a.width < b.x || b.x + b.width < a.x || a.y + a.height < b.y || b.y + b.height < a.y;
+  for (const [index, { box }] of labels.entries())
+    for (const other of [...boxes, ...labels.slice(index + 1).map((label) => label.box)])
+      expect(isApart(box, other)).toBe(true);
+  expect(labels.reduce((sum, { hides }) => sum + hides, 0)).toBeLessThanOrEqual(given.hidden);
+});
+
+test("labels of edges to the versions of one card lie apart, not edge to edge", () => {
+  const { labels } = labelsOf(SHOP, 132, "right");
+  const tops = labels.slice(0, 3).map(({ box }) => box.y);
+  for (const [index, top] of tops.slice(1).entries()) expect(top - (tops[index] ?? 0)).toBeGreaterThanOrEqual(25);
 });

@@ -20,8 +20,8 @@ export type Layout = ReadonlyMap<string, Position>;
 export const CARD_WIDTH = 208;
 const COLUMN_GAP = 164;
 const COLUMN = CARD_WIDTH + COLUMN_GAP;
-/** A label beside its edges' end is 130 wide; before it the edges part. */
-const FANNED_GAP = 232;
+/** A label beside its edges' end is up to 144 wide; before it the edges part. */
+const FANNED_GAP = 256;
 const GAP = 44;
 /** Room that a long edge takes in each column it passes. */
 const PASSAGE = 30;

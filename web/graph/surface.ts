@@ -3,9 +3,9 @@ import { presentWeights, rebalance } from "../actions/weights.ts";
 import { colors } from "../state/preferences.ts";
 import { select } from "../state/selection.ts";
 import {
+  createLabels,
   drawEdges,
   drawFlow,
-  drawLabels,
   type EdgeLook,
   type Palette,
   readPalette,
@@ -54,6 +54,7 @@ export function attachSurface(elements: SurfaceElements, options: SurfaceOptions
   let palette: Palette = readPalette(frame);
   let dirty = true;
   let stopped = false;
+  const drawLabels = createLabels();
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const look = (): EdgeLook => ({
     palette,
