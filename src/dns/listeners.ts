@@ -1,4 +1,5 @@
 import { networkInterfaces } from "node:os";
+import { startAlignedInterval } from "../base/aligned-interval.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
@@ -186,14 +187,14 @@ export async function startWildcardSockets({ list, start, log }: WildcardSockets
     return opened.length + closed.length > 0;
   };
   // Polling: Node has no notification of address changes.
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof startAlignedInterval> | undefined;
   return {
     addresses: sockets.addresses,
     follow(pollMs, onChange) {
-      timer ??= setInterval(() => void look().then((changed) => changed && onChange(), warn), pollMs).unref();
+      timer ??= startAlignedInterval(() => void look().then((changed) => changed && onChange(), warn), pollMs);
     },
     async stop() {
-      clearInterval(timer);
+      timer?.stop();
       await sockets.stop();
     },
   };

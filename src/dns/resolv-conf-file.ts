@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { errorCode } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { readTextLimited } from "../files/read-file.ts";
+import { readTextLimitedSync } from "../files/read-file-sync.ts";
 import { watchFiles } from "../files/watch/watch-files.ts";
 import { parseResolvConf, type ResolvConf } from "./core/resolv-conf.ts";
 import { DnsError, systemWords } from "./errors.ts";
@@ -12,9 +12,10 @@ export interface ResolvConfFile {
   stop(): Promise<void>;
 }
 
+/** Without waiting: it is read again every few seconds, and four turns through other threads wake two processors each time. */
 export async function readResolvConf(path: string): Promise<ResolvConf> {
   try {
-    return parseResolvConf(await readTextLimited(path));
+    return parseResolvConf(readTextLimitedSync(path));
   } catch (cause) {
     throw new DnsError("resolv-conf", `open ${path}: ${systemWords(cause)}`, { cause });
   }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { msToNextTick } from "../base/aligned-interval.ts";
 
 /** Linux counts processor time in hundredths of a second for every reader. */
 const TICKS_PER_SECOND = 100;
@@ -135,16 +136,21 @@ const INTERVAL_MS = 1000;
 
 /** One timer a second that does not keep the process alive. */
 export function startEventLoopLag(now: () => number = () => performance.now()): EventLoopLag {
-  let due = now() + INTERVAL_MS;
+  let due = 0;
   let last = 0;
   let max = 0;
-  const timer = setInterval(() => {
-    const at = now();
-    last = Math.max(0, at - due) / 1000;
+  let timer: NodeJS.Timeout | undefined;
+  const arm = () => {
+    const ms = msToNextTick(INTERVAL_MS, now());
+    due = now() + ms;
+    timer = setTimeout(fired, ms).unref();
+  };
+  const fired = () => {
+    last = Math.max(0, now() - due) / 1000;
     max = Math.max(max, last);
-    due = at + INTERVAL_MS;
-  }, INTERVAL_MS);
-  timer.unref();
+    arm();
+  };
+  arm();
   return {
     take() {
       // A timer that is overdue right now counts already.
@@ -153,6 +159,6 @@ export function startEventLoopLag(now: () => number = () => performance.now()): 
       max = 0;
       return taken;
     },
-    stop: () => clearInterval(timer),
+    stop: () => clearTimeout(timer),
   };
 }

@@ -1,6 +1,7 @@
-import { lstat } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { startAlignedInterval } from "../base/aligned-interval.ts";
 import { CloseStack } from "../base/close-stack.ts";
-import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { errorMessage } from "../base/coded-error.ts";
 import { type Handle, toHandle } from "../base/handle.ts";
 import { type GrpcServer, type GrpcServerOptions, startGrpcServer } from "../grpc/index.ts";
 import type { ReservedSocket } from "../net/listen/listen.ts";
@@ -38,21 +39,20 @@ export async function serveSocket(options: SocketOptions): Promise<Handle> {
 
   let checking: Promise<void> | undefined;
   const check = async () => {
-    if (!(await isMissing(path))) return;
+    if (!isMissing(path)) return;
     log.warn(`the socket ${path} is gone; making it again`);
     await add().catch((failure: unknown) => log.error(`cannot make the socket again: ${errorMessage(failure)}`));
   };
-  const timer = setInterval(() => {
+  const timer = startAlignedInterval(() => {
     checking ??= check().finally(() => {
       checking = undefined;
     });
   }, checkMs);
-  timer.unref();
   owner = opened.move();
   return toHandle({
     ended,
     async stop() {
-      clearInterval(timer);
+      timer.stop();
       await checking;
       await owner.close();
     },
@@ -65,9 +65,11 @@ async function bind(options: SocketOptions, reserved: ReservedSocket | undefined
   return startGrpcServer({ ...server, listen: { path, ...SOCKET_FILE, reserved } });
 }
 
-async function isMissing(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => false,
-    (failure: unknown) => errorCode(failure) === "ENOENT",
-  );
+/** Without waiting: a turn through another thread would cost more than the look. */
+function isMissing(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
 }

@@ -1,3 +1,4 @@
+import { startAlignedInterval } from "../../base/aligned-interval.ts";
 import { type BackoffOptions, backoffDelayMs } from "../../base/backoff.ts";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -68,11 +69,11 @@ export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch>
   }
 
   await follow();
-  const rescan = options.rescanMs === undefined ? undefined : setInterval(() => looks.within(0), options.rescanMs);
-  rescan?.unref();
+  const rescan =
+    options.rescanMs === undefined ? undefined : startAlignedInterval(() => looks.within(0), options.rescanMs);
   return {
     stop: async () => {
-      clearInterval(rescan);
+      rescan?.stop();
       const idle = looks.stop();
       watches.close();
       await idle;

@@ -1,5 +1,6 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { startAlignedInterval } from "../../base/aligned-interval.ts";
 
 /**
  * node's HTTP/2 library answers most malformed input (a bad HPACK block, a frame of a wrong size) with a GOAWAY of its own and stops
@@ -39,7 +40,7 @@ export function destroyTerminatedSessions(
   onTerminated: (session: ServerHttp2Session) => void,
 ): TerminatedSessions {
   const watched = new Map<ServerHttp2Session, Watched>();
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof startAlignedInterval> | undefined;
   const check = () => {
     for (const [session, each] of watched) {
       if (!isTerminated(each, stuckMs)) continue;
@@ -51,11 +52,11 @@ export function destroyTerminatedSessions(
   return {
     watch(session, socket) {
       watched.set(session, { socket, bytesRead: undefined, isSuspect: false, stuck: undefined });
-      timer ??= setInterval(check, CHECK_MS).unref();
+      timer ??= startAlignedInterval(check, CHECK_MS);
       session.once("close", () => {
         watched.delete(session);
         if (watched.size > 0) return;
-        clearInterval(timer);
+        timer?.stop();
         timer = undefined;
       });
     },
