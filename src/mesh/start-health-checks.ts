@@ -1,4 +1,5 @@
 import { connect } from "node:net";
+import { msToNextTick } from "../base/aligned-interval.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
 import { httpRequest } from "../net/http-client/http-request.ts";
@@ -27,6 +28,8 @@ export interface HealthChecks {
 }
 
 const POLL_MS = 100;
+/** While no workload has a check; changed files may bring one. At the moments at which those are looked at. */
+const IDLE_POLL_MS = 250;
 const MAX_REASON = 120;
 
 export function startHealthChecks(options: HealthChecksOptions): HealthChecks {
@@ -50,8 +53,9 @@ export function startHealthChecks(options: HealthChecksOptions): HealthChecks {
   const look = () => {
     for (const workload of running.plan.workloads) {
       const { name, healthCheck } = workload;
+      if (healthCheck === undefined || underWay.has(name)) continue;
       const status = options.app(workload);
-      if (healthCheck === undefined || status.phase !== "running" || underWay.has(name)) continue;
+      if (status.phase !== "running") continue;
       const isSame = records.get(name)?.pid === status.pid;
       if (isSame && (due.get(name) ?? 0) > Date.now()) continue;
       underWay.set(
@@ -63,7 +67,8 @@ export function startHealthChecks(options: HealthChecksOptions): HealthChecks {
   const run = async () => {
     while (!ending.signal.aborted) {
       look();
-      await wait(POLL_MS, ending.signal);
+      const hasChecks = running.plan.workloads.some(({ healthCheck }) => healthCheck !== undefined);
+      await wait(hasChecks ? POLL_MS : msToNextTick(IDLE_POLL_MS, performance.now()), ending.signal);
     }
     await Promise.all(underWay.values());
   };

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readdirSync, readSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { msToNextTick } from "../base/aligned-interval.ts";
 import { errorMessage } from "../base/coded-error.ts";
 import { wait } from "../base/wait.ts";
 import { readTextLimitedSync } from "../files/read-file-sync.ts";
@@ -34,7 +35,8 @@ export interface UpkeepOptions {
   readonly say: Say;
 }
 
-const POLL_MS = 300;
+/** As often as logs are read, and at the same moments. */
+const POLL_MS = 250;
 const LOGS_EVERY_MS = 5000;
 const TOKENS_EVERY_MS = (TOKEN_SECONDS * 1000) / 3;
 
@@ -64,7 +66,7 @@ export function startUpkeep(options: UpkeepOptions): { problems(): readonly stri
   const run = async () => {
     let [logsAt, tokensAt] = [Date.now() + LOGS_EVERY_MS, Date.now() + TOKENS_EVERY_MS];
     while (!ending.signal.aborted) {
-      await wait(POLL_MS, ending.signal);
+      await wait(msToNextTick(POLL_MS, performance.now()), ending.signal);
       if (ending.signal.aborted) return;
       await guard(look);
       await guard(options.tend);

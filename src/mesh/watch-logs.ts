@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { msToNextTick } from "../base/aligned-interval.ts";
 import { wait } from "../base/wait.ts";
 import { type EnvoyLife, nextEnvoyLife, UNTROUBLED } from "./core/envoy-life.ts";
 import { findLogs, type LogSource } from "./follow-logs.ts";
@@ -23,6 +24,8 @@ export interface LogWatch {
 }
 
 const POLL_MS = 250;
+/** Looks until those logs are looked at, too, of which nothing but the size is noted, once in a second at most. */
+const WHOLE_LOOKS = 4;
 
 /** Envoys are children of agents: what happens to them is known here by the agents' words alone. */
 export function startLogWatch({ folder, onOutput, say }: LogWatchOptions): LogWatch {
@@ -38,11 +41,23 @@ export function startLogWatch({ folder, onOutput, say }: LogWatchOptions): LogWa
     envoys.set(workload, life);
     if (!ending.signal.aborted) for (const line of news) say("warn", `${workload}/envoy: ${line}`);
   };
+  let looks = 0;
+  let listed: { readonly logs: readonly LogSource[]; readonly changedAt: number } | undefined;
+  /** A list of the folder is a tenth of a millisecond, four times a second. */
+  const logs = (isWhole: boolean) => {
+    const changedAt = statSync(folder.logs, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (isWhole || listed?.changedAt !== changedAt) listed = { logs: logsOf(folder.logs), changedAt };
+    return listed.logs;
+  };
   const look = () => {
-    for (const source of logsOf(folder.logs)) {
+    const isWhole = looks % WHOLE_LOOKS === 0 || ending.signal.aborted;
+    looks += 1;
+    for (const source of logs(isWhole)) {
+      const isRead = onOutput !== undefined || source.name.endsWith("/agent");
+      if (!isRead && !isWhole) continue;
       const size = statSync(source.path, { throwIfNoEntry: false })?.size ?? 0;
       times.note(source.path, size, Date.now());
-      if (onOutput === undefined && !source.name.endsWith("/agent")) continue;
+      if (!isRead) continue;
       // Most logs are silent most of the time: they need not be opened four times a second.
       if (positions.get(source.path) === size) continue;
       for (;;) {
@@ -55,7 +70,7 @@ export function startLogWatch({ folder, onOutput, say }: LogWatchOptions): LogWa
   };
   const run = async () => {
     while (!ending.signal.aborted) {
-      await wait(POLL_MS, ending.signal);
+      await wait(msToNextTick(POLL_MS, performance.now()), ending.signal);
       look();
     }
   };
