@@ -17,6 +17,9 @@ type Check = (value: string, rules: ProxyConfigRules) => string | undefined;
 
 export const PROXY_CONFIG_ANNOTATION = "proxy.istio.io/config";
 const MAX_INTERFACE_NAME = 15;
+/** The most hostile text of this size takes a tenth of a second, and the webhook serves in one thread; a real one has a twentieth of it. */
+const MAX_PROXY_CONFIG_CHARACTERS = 32 * 1024;
+const MAX_SHOWN_CHARACTERS = 1024;
 
 const CHECKS: Readonly<Record<string, Check>> = {
   "sidecar.istio.io/interceptionMode": (value) =>
@@ -66,9 +69,13 @@ export function checkAnnotations(
     .flatMap((name) => {
       const value = annotations[name] ?? "";
       const problem = Object.hasOwn(checks, name) ? checks[name]?.(value, proxyConfigRules) : undefined;
-      return problem === undefined ? [] : [`invalid value '${value}' for annotation '${name}': ${problem}`];
+      return problem === undefined ? [] : [`invalid value '${shown(value)}' for annotation '${name}': ${problem}`];
     });
   if (problems.length > 0) throw new InjectError("invalid-annotation", formatErrorList(problems));
+}
+
+function shown(value: string): string {
+  return value.length > MAX_SHOWN_CHARACTERS ? `${value.slice(0, MAX_SHOWN_CHARACTERS)}...` : value;
 }
 
 function named(parameter: string, problem: string | undefined): string | undefined {
@@ -116,6 +123,8 @@ function quantityProblem(text: string): string | undefined {
 }
 
 function proxyConfigProblem(text: string, rules: ProxyConfigRules): string | undefined {
+  if (text.length > MAX_PROXY_CONFIG_CHARACTERS)
+    return `it has ${text.length} characters, allowed are ${MAX_PROXY_CONFIG_CHARACTERS}`;
   let document: unknown;
   try {
     document = parseGoYaml(text);

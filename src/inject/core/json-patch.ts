@@ -50,8 +50,33 @@ function patchList(before: readonly unknown[], after: readonly unknown[], path: 
   return operations;
 }
 
-/** The longest common subsequence of the lists, as pairs of indexes. */
+/** Comparisons that a list is worth: the table of them is memory and time. */
+const MAX_COMPARISONS = 1_000_000;
+
+/**
+ * The longest common subsequence of the lists, as pairs of indexes. Of lists beyond any pod's, what is the same at the beginning and at the
+ * end: the rest is written anew.
+ */
 function commonItems(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [number, number])[] {
+  const shorter = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shorter && isSameItem(before[start], after[start])) start += 1;
+  const head = Array.from({ length: start }, (_, index) => [index, index] as const);
+  const [left, right] = [before.slice(start), after.slice(start)];
+  const rest = left.length * right.length <= MAX_COMPARISONS ? longestCommon(left, right) : commonEnd(left, right);
+  return [...head, ...rest.map(([from, to]) => [from + start, to + start] as const)];
+}
+
+function commonEnd(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [number, number])[] {
+  const pairs: (readonly [number, number])[] = [];
+  for (let [left, right] = [before.length - 1, after.length - 1]; left >= 0 && right >= 0; left--, right--) {
+    if (!isSameItem(before[left], after[right])) break;
+    pairs.push([left, right]);
+  }
+  return pairs.reverse();
+}
+
+function longestCommon(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [number, number])[] {
   const width = after.length + 1;
   const lengths = new Uint32Array((before.length + 1) * width);
   for (let left = before.length - 1; left >= 0; left -= 1) {

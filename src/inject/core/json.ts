@@ -37,6 +37,12 @@ export function textMap(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries);
 }
 
+/** Looked through before: a pod's annotations are asked for dozens of times, and there may be many. */
+const textMaps = new WeakSet<Json>();
+
 function isTextMap(map: Json): map is Record<string, string> {
-  return Object.values(map).every((item) => typeof item === "string");
+  if (textMaps.has(map)) return true;
+  for (const name in map) if (typeof map[name] !== "string") return false;
+  textMaps.add(map);
+  return true;
 }

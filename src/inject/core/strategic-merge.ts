@@ -96,20 +96,20 @@ function mergeList(
     throw new InjectError("merge", `an item of the list ${member?.name} has no ${mergeKey}: ${JSON.stringify(item)}`);
   };
   const itemType = member?.type.kind === "list" ? member.type.item : UNTYPED;
-  const deleted = patch.filter((item) => isObject(item) && item.$patch === "delete").map(keyOf);
-  const before = original.filter((item) => !deleted.includes(keyOf(item)));
+  const deleted = new Set(patch.filter((item) => isObject(item) && item.$patch === "delete").map(keyOf));
+  const before = original.filter((item) => !deleted.has(keyOf(item)));
   const merged = new Map<unknown, unknown>(before.map((item) => [keyOf(item), item]));
-  const patched: unknown[] = [];
+  const patched = new Set<unknown>();
   for (const item of patch) {
     if (isObject(item) && item.$patch === "delete") continue;
     const key = keyOf(item);
     const known = merged.get(key);
     merged.set(key, isObject(known) && isObject(item) ? mergeMap(itemType, known, item) : added(item));
-    if (!patched.includes(key)) patched.push(key);
+    patched.add(key);
   }
   const order = Array.isArray(setOrder)
     ? setOrder.map((item) => (isObject(item) ? item[mergeKey] : item)).filter((key) => merged.has(key))
-    : patched;
+    : [...patched];
   return interleaved(before.map(keyOf), order).map((key) => merged.get(key));
 }
 
@@ -118,11 +118,15 @@ function mergeList(
  * a patch adds comes before what was there.
  */
 function interleaved(existing: readonly unknown[], patched: readonly unknown[]): readonly unknown[] {
-  const left = existing.filter((key) => !patched.includes(key));
+  const inPatch = new Set(patched);
+  const left = existing.filter((key) => !inPatch.has(key));
+  // Of keys that are there twice the first place counts.
+  const places = new Map(existing.map((key, index) => [key, index] as const).reverse());
+  const placeOf = (key: unknown) => places.get(key) ?? -1;
   const result: unknown[] = [];
   let [next, at] = [0, 0];
   while (next < left.length && at < patched.length) {
-    const [ours, theirs] = [existing.indexOf(left[next]), existing.indexOf(patched[at])];
+    const [ours, theirs] = [placeOf(left[next]), placeOf(patched[at])];
     if (theirs >= 0 && ours < theirs) result.push(left[next++]);
     else result.push(patched[at++]);
   }

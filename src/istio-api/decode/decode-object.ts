@@ -65,7 +65,8 @@ export function decodeObject(data: unknown, { defaultNamespace, isOfCluster }: D
   const ref = { kind, namespace, name: metadata.name };
   const spec = readMessage(istioMessage(KINDS[kind].spec), data.spec ?? {}, DIALECT, ["spec"]);
   const specProblems = spec.problems.map(toProblem);
-  problems.push(...specProblems);
+  // One by one, here and below: there may be more than a call takes arguments.
+  for (const problem of specProblems) problems.push(problem);
   const object = {
     ...ref,
     apiVersion: typeof apiVersion === "string" ? apiVersion : "",
@@ -77,7 +78,7 @@ export function decodeObject(data: unknown, { defaultNamespace, isOfCluster }: D
     source: data,
   } as AnyConfigObject;
   // Rules are checked only on what was understood, so that one mistake is not reported twice.
-  if (!hasErrors(specProblems)) problems.push(...validateObject(object));
+  if (!hasErrors(specProblems)) for (const problem of validateObject(object)) problems.push(problem);
   if (kind === "ProxyConfig" && !isOfCluster)
     problems.push({ path: ["spec"], message: UNINJECTED, severity: "warning" });
   const named = metadata.name === "" ? {} : { ref };
@@ -114,7 +115,7 @@ function readMetadata(data: unknown, problems: Problem[]): Metadata {
   const metadata = value as unknown as Metadata;
   const { name, namespace } = metadata;
   // Kubernetes adds members (uid, managedFields ...) that mean nothing here.
-  problems.push(...found.map(toProblem).filter(({ severity }) => severity === "error"));
+  for (const problem of found.map(toProblem)) if (problem.severity === "error") problems.push(problem);
   const wrongName = nameProblem(name);
   if (wrongName !== undefined) problems.push(problemAt(["metadata", "name"], wrongName));
   const wrongNamespace = namespace === "" ? undefined : namespaceProblem(namespace);

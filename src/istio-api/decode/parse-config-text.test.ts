@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { splitDocuments } from "../../files/yaml/split-documents.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
+import { decodeObject } from "./decode-object.ts";
 import { describeDocumentProblem, parseConfigText } from "./parse-config-text.ts";
 
 const entry = (name: string) => `apiVersion: networking.istio.io/v1
@@ -240,4 +241,11 @@ test("random text gives objects or problems and never throws", () => {
 test("paths quote names that are not words", () => {
   expect(formatPath(["spec", "http", 0, "headers", "x-a"])).toBe("spec.http[0].headers.x-a");
   expect(formatPath(["spec", "labels", "a.b/c"])).toBe('spec.labels["a.b/c"]');
+});
+
+test("an object with more mistakes than a call takes arguments is refused with each of them", () => {
+  const hosts = Array.from({ length: 200_000 }, (_, index) => `_${index}`);
+  const data = { apiVersion: "networking.istio.io/v1", kind: "VirtualService", metadata: { name: "x" } };
+  const { problems } = decodeObject({ ...data, spec: { hosts, http: [] } }, { defaultNamespace: "ns" });
+  expect(problems.length).toBeGreaterThanOrEqual(hosts.length);
 });

@@ -9,9 +9,11 @@ export function keepSpelling(sent: unknown, typed: unknown, changed: unknown): u
   if (isDeepStrictEqual(typed, changed)) return sent;
   if (isObject(sent) && isObject(typed) && isObject(changed)) return keepMembers(sent, typed, changed);
   if (Array.isArray(sent) && Array.isArray(typed) && Array.isArray(changed) && sent.length === typed.length) {
+    // Of items that are the same the first counts.
+    const places = new Map(typed.map((item: unknown, index) => [identityOf(item), index] as const).reverse());
     return changed.map((item: unknown) => {
-      const index = typed.findIndex((candidate: unknown) => isSame(candidate, item));
-      return index === -1 ? item : keepSpelling(sent[index], typed[index], item);
+      const index = places.get(identityOf(item));
+      return index === undefined ? item : keepSpelling(sent[index], typed[index], item);
     });
   }
   return changed;
@@ -29,7 +31,12 @@ function keepMembers(sent: Json, typed: Json, changed: Json): Json {
   return result;
 }
 
-function isSame(left: unknown, right: unknown): boolean {
-  if (isObject(left) && isObject(right) && typeof left.name === "string") return left.name === right.name;
-  return isDeepStrictEqual(left, right);
+/** Items are paired by their name, others by all they hold, in whichever order. */
+function identityOf(item: unknown): string {
+  if (isObject(item) && typeof item.name === "string") return `name ${item.name}`;
+  return `value ${JSON.stringify(item, (_, member: unknown) =>
+    isObject(member)
+      ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : member,
+  )}`;
 }
