@@ -22,43 +22,56 @@ function ask(port: number, path = "/"): Promise<string> {
   });
 }
 
-test("SIGTERM under load: every request that has reached the application is answered", async () => {
-  const ANSWER_MS = 50;
-  const begun = new Set<string>();
-  await using upstream = await startHttpServer(({ url = "" }, response) => {
-    begun.add(url);
-    setTimeout(() => response.end("hi"), ANSWER_MS);
-  });
-  const [port = 0] = await freePorts(1);
-  await using controlPlane = await startMeshControlPlane({
-    resources: () => [
-      staticCluster("app", upstream.port, false),
-      httpListener({ name: "in", port, cluster: "app", inbound: true }),
-    ],
-  });
-  await using agent = await startAgentProcess({ controlPlane, proxyConfig: { terminationDrainDuration: "2s" } });
-  await agent.untilReady();
-  await until(async () => ((await ask(port)) === "200" ? undefined : "not served yet"));
-  let sent = 0;
-  const load = startLoad(
-    async () => {
-      sent += 1;
-      const path = `/${sent}`;
-      const answer = await ask(port, path);
-      // What was refused, or reset by the kernel before Envoy took the connection, has begun nowhere: a client may ask elsewhere.
-      if (answer !== "200" && begun.has(path)) throw new Error(`${answer} after it had begun`);
-      return answer;
-    },
-    { lanes: 8, pauseMs: 1 },
-  );
-  await until(async () => (load.requests > 100 ? undefined : "no load yet"));
-  agent.kill("SIGTERM");
-  expect(await agent.exited).toBe(0);
-  await until(() => load.answers.has("ECONNREFUSED") || "no request after the end yet");
-  await load.stop();
-  expect(load.failures).toEqual([]);
-  expect(load.answers.get("200")).toBeGreaterThan(100);
-});
+/** With clients that never stop there is always a connection: the maximum ends the drain. */
+const EXIT_ON_ZERO = {
+  EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "true",
+  MINIMUM_DRAIN_DURATION: "1s",
+  MAXIMUM_DRAIN_DURATION: "3s",
+};
+
+test.each([
+  { of: "the drain duration", env: {} },
+  { of: "the maximum that connections are waited for", env: EXIT_ON_ZERO },
+])(
+  "SIGTERM under load, at the end of $of: every request that has reached the application is answered",
+  async ({ env }) => {
+    const ANSWER_MS = 50;
+    const begun = new Set<string>();
+    await using upstream = await startHttpServer(({ url = "" }, response) => {
+      begun.add(url);
+      setTimeout(() => response.end("hi"), ANSWER_MS);
+    });
+    const [port = 0] = await freePorts(1);
+    await using controlPlane = await startMeshControlPlane({
+      resources: () => [
+        staticCluster("app", upstream.port, false),
+        httpListener({ name: "in", port, cluster: "app", inbound: true }),
+      ],
+    });
+    await using agent = await startAgentProcess({ controlPlane, env, proxyConfig: { terminationDrainDuration: "2s" } });
+    await agent.untilReady();
+    await until(async () => ((await ask(port)) === "200" ? undefined : "not served yet"));
+    let sent = 0;
+    const load = startLoad(
+      async () => {
+        sent += 1;
+        const path = `/${sent}`;
+        const answer = await ask(port, path);
+        // What was refused, or reset by the kernel before Envoy took the connection, has begun nowhere: a client may ask elsewhere.
+        if (answer !== "200" && begun.has(path)) throw new Error(`${answer} after it had begun`);
+        return answer;
+      },
+      { lanes: 8, pauseMs: 1 },
+    );
+    await until(async () => (load.requests > 100 ? undefined : "no load yet"));
+    agent.kill("SIGTERM");
+    expect(await agent.exited).toBe(0);
+    await until(() => load.answers.has("ECONNREFUSED") || "no request after the end yet");
+    await load.stop();
+    expect(load.failures).toEqual([]);
+    expect(load.answers.get("200")).toBeGreaterThan(100);
+  },
+);
 
 /** As a kubelet and the endpoints that follow it: once the agent says that it is not ready, no new connection comes. */
 test.each([{ exitOnZero: "false" }, { exitOnZero: "true" }])(

@@ -74,6 +74,32 @@ test("the fifth error in a row ends it; a success in between resets the count", 
   ]);
 });
 
+test("who comes between the last count and the end is waited for: the listeners are closed, and it counts again", async () => {
+  const t = setUp([active(0), active(1), active(0)]);
+  const asked: unknown[] = [];
+  const admin = {
+    ...t.context.admin,
+    drainListeners: async (options: object) => String(asked.push({ ...options, counts: t.calls() })),
+  };
+  await awaitDrained({ ...t.context, admin }, never);
+  const closed = { graceful: false, skipExit: false, inboundOnly: true };
+  expect(asked).toMatchObject([
+    { ...closed, counts: 1 },
+    { ...closed, counts: 3 },
+  ]);
+  expect(t.calls()).toBe(4);
+  expect(t.log.texts().at(-1)).toBe("info There are no more active connections. terminating proxy...");
+});
+
+test("before the deadline the listeners are closed", async () => {
+  const t = setUp([active(1)], { exitOnZero: { minimumMs: 0, maximumMs: 50 } });
+  const asked: unknown[] = [];
+  const admin = { ...t.context.admin, drainListeners: async (options: object) => String(asked.push(options)) };
+  await awaitDrained({ ...t.context, admin }, never);
+  expect(asked).toMatchObject([{ graceful: false }]);
+  expect(t.log.texts().at(-1)).toContain("did not end within");
+});
+
 test("the deadline ends it with connections left", async () => {
   const t = setUp([active(1)], { exitOnZero: { minimumMs: 0, maximumMs: 50 } });
   await awaitDrained(t.context, never);

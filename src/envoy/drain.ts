@@ -34,6 +34,8 @@ const CHECK_INTERVAL_MS = 1_000;
 /** The end of the drain, without new connections: requests under way get their answer before Envoy, which does not wait for them, ends. */
 const LAST_REQUESTS_MS = 500;
 const LAST_REQUESTS_SHARE = 0.25;
+/** Envoy's threads close their listeners a moment after the answer that they are to. */
+const CLOSING_MS = 100;
 
 /** Asks Envoy to drain; failures are logged and not passed on, since the agent ends either way. */
 export async function requestDrain(context: DrainContext, skipExit: boolean): Promise<void> {
@@ -59,10 +61,15 @@ export async function awaitDrained(context: DrainContext, cut: AbortSignal): Pro
   if (cut.aborted) return;
   if (options.exitOnZero !== undefined) return awaitNoConnections(context, options.exitOnZero, cut);
   log.info(`Graceful termination period is ${formatDurationMs(options.drainMs)}, starting...`);
-  const lastMs = context.rules.isGraceful ? Math.min(LAST_REQUESTS_MS, options.drainMs * LAST_REQUESTS_SHARE) : 0;
+  const lastMs = lastRequestsMs(context, options.drainMs);
   await wait(options.drainMs - lastMs, cut);
   if (lastMs > 0 && !cut.aborted) await stopListeners(context, lastMs, cut);
   if (!cut.aborted) log.info("Graceful termination period complete, terminating remaining proxies.");
+}
+
+/** Nothing where the drain itself closes the listeners. */
+function lastRequestsMs({ rules }: DrainContext, ofMs: number): number {
+  return rules.isGraceful ? Math.min(LAST_REQUESTS_MS, ofMs * LAST_REQUESTS_SHARE) : 0;
 }
 
 /**
@@ -87,7 +94,8 @@ async function awaitNoConnections(
   log.info(
     `Agent draining proxy for ${formatDurationMs(minimumMs)}, then waiting for active connections to terminate...`,
   );
-  using deadline = abortAfter(Math.max(maximumMs, minimumMs), cut);
+  const lastMs = lastRequestsMs(context, maximumMs);
+  using deadline = abortAfter(Math.max(maximumMs - lastMs, minimumMs), cut);
   const over = deadline.signal;
   await wait(minimumMs, over);
   if (!over.aborted) log.info("Checking for active connections...");
@@ -110,11 +118,20 @@ async function awaitNoConnections(
     }
     errors = 0;
     if (count > 0) log.info(`There are still ${count} active connections`);
-    else return announceEnd(log, count);
+    else if (await isLeftByAll(context, over)) return announceEnd(log, count);
   }
-  if (deadline.expired) {
+  if (!deadline.expired) return;
+  if (lastMs > 0) await stopListeners(context, lastMs, cut);
+  if (!cut.aborted) {
     log.warn(`Active connections did not end within ${formatDurationMs(maximumMs)}, terminating proxy...`);
   }
+}
+
+/** Who connects after the count would be cut off: only of listeners that are closed is nobody left for good. */
+async function isLeftByAll(context: DrainContext, over: AbortSignal): Promise<boolean> {
+  if (!context.rules.isGraceful) return true;
+  await stopListeners(context, CLOSING_MS, over);
+  return !over.aborted && ((await readCount(context)) ?? 0) <= 0;
 }
 
 function announceEnd(log: Logger, count: number): void {
