@@ -63,6 +63,15 @@ describe("where the bootstrap comes from", () => {
     expect(readdirSync(join(agent.folder, "etc/istio/proxy"))).toEqual(["grpc-bootstrap.json"]);
   });
 
+  test("a template that the image brings along is used without being named", async () => {
+    await using agent = await startAgentProcess({
+      controlPlane,
+      files: { "var/lib/istio/envoy/envoy_bootstrap_tmpl.json": template },
+    });
+    await untilLive(agent);
+    expect(JSON.parse(proxyFile(agent, "envoy-rev.json")).node.cluster).toBe("ISTIO-PROXY.NS");
+  });
+
   test("ISTIO_BOOTSTRAP goes before --templateFile, and a YAML template makes a YAML file", async () => {
     const yaml =
       "admin:\n  address:\n    socket_address: {address: 127.0.0.1, port_value: {{ .config.ProxyAdminPort }}}\n";

@@ -17,7 +17,9 @@ const GENERATIONS = [
   {
     generation: "1.8",
     has: ["--restart-epoch", "--base-id", "--parent-shutdown-time-s\u000090\0", "envoy-rev0.json"],
-    proxyConfig: { parentShutdownDuration: "90s" },
+    // Its flags win, also those that were not given.
+    proxyConfig: { parentShutdownDuration: "90s", concurrency: 7 },
+    without: ["--concurrency"],
     lost: ["--bootstrap-version", "--log-format-prefix-with-location"],
     socket: "etc/istio/proxy/SDS",
   },
@@ -37,7 +39,7 @@ const GENERATIONS = [
 
 test.each(GENERATIONS)(
   "generation $generation starts today's Envoy with its own flags, gives it a certificate and leaves nothing behind",
-  async ({ generation, has, lost, socket, proxyConfig = {} }) => {
+  async ({ generation, has, lost, without = [], socket, proxyConfig = {} }) => {
     const [port = 0] = await freePorts(1);
     await using controlPlane = await startMeshControlPlane({
       // Only there once Envoy has the workload's certificate from the generation's SDS socket.
@@ -51,7 +53,7 @@ test.each(GENERATIONS)(
     await agent.untilReady();
     const command = readFileSync(`/proc/${(await agent.envoyPids())[0]}/cmdline`, "utf8");
     for (const word of has) expect(command).toContain(word);
-    for (const flag of lost) expect(command).not.toContain(flag);
+    for (const flag of [...lost, ...without]) expect(command).not.toContain(flag);
     const warnings = agent.stdout().match(/Envoy does not know these flags.*/g) ?? [];
     expect(warnings).toHaveLength(lost.length === 0 ? 0 : 1);
     for (const flag of lost) expect(warnings[0]).toContain(flag);
@@ -66,6 +68,22 @@ test.each(GENERATIONS)(
     );
   },
 );
+
+test("PILOT_CERT_PROVIDER=kubernetes of 1.20 needs no other root than the cluster's, for xDS and for the CA", async () => {
+  const [port = 0] = await freePorts(1);
+  await using controlPlane = await startMeshControlPlane({
+    resources: () => [httpListener({ name: "secured", port, answer: "x", mutualTls: true })],
+  });
+  const root = readFileSync(controlPlane.rootFile, "utf8");
+  await using agent = await startAgentProcess({
+    controlPlane,
+    env: { PILOT_AGENT_GENERATION: "1.20", PILOT_CERT_PROVIDER: "kubernetes" },
+    files: { "var/run/secrets/kubernetes.io/serviceaccount/ca.crt": root },
+    wrapper: ["sh", "-c", 'rm var/run/secrets/istio/root-cert.pem && exec "$@"', "-"],
+  });
+  await agent.untilReady();
+  expect((await agent.get("admin", "/certs")).body).toContain("spiffe://cluster.local/ns/ns/sa/app");
+});
 
 test("with CALL_CREDENTIALS Envoy of 1.8 gets its xDS tokens from the agent's STS server", async () => {
   await using google = await startFakeGoogle();

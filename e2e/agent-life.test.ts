@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type AgentProcess, freePorts, startAgentProcess } from "../test/support/agent/agent-process.ts";
 import { staticBootstrap } from "../test/support/envoy/static-bootstrap.ts";
 import { needs } from "../test/support/needs.ts";
+import { lifeOf } from "../test/support/process/process-life.ts";
 import { until } from "../test/support/wait/until.ts";
 import { startMeshControlPlane } from "../test/support/xds/mesh-control-plane.ts";
 import { httpListener } from "../test/support/xds/mesh-resources.ts";
@@ -242,4 +243,23 @@ test("a signal while Envoy is asked for its flags ends the start at once", async
   expect(await agent.exited).toBe(0);
   expect(existsSync(join(agent.folder, "spawned"))).toBe(false);
   expect(existsSync(join(agent.folder, "etc/istio/proxy/envoy-rev.json"))).toBe(false);
+});
+
+test("IPTABLES_TRACE_LOGGING reads the packets that rules copy, until the agent ends", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  const tcpdump = '#!/bin/sh\necho "$$ $*" > traced\necho "tcpdump: listening on nflog:1337" >&2\nexec sleep 600\n';
+  await using agent = await startAgentProcess({
+    controlPlane,
+    files: { "bin/tcpdump": tcpdump },
+    wrapper: ["sh", "-c", 'chmod +x bin/tcpdump && PATH="$PWD/bin:$PATH" exec "$@"', "-"],
+    env: { IPTABLES_TRACE_LOGGING: "true" },
+  });
+  await agent.untilReady();
+  const [pid = "", ...words] = readFileSync(join(agent.folder, "traced"), "utf8").trim().split(" ");
+  expect(words).toEqual(expect.arrayContaining(["-i", "nflog:1337"]));
+  const isAlive = lifeOf(Number(pid));
+  expect(isAlive()).toBe(true);
+  agent.kill("SIGTERM");
+  expect(await agent.exited).toBe(0);
+  expect(isAlive()).toBe(false);
 });

@@ -118,6 +118,39 @@ test("proxy logs each flag's parsed value, sorted, then the version; swallowed f
   expect(stdout).toMatch(/^warn\tFlag --trust-domain is ignored/m);
 });
 
+test.each([
+  { generation: "master", level: "warning", components: undefined },
+  { generation: "1.20", level: "warning,misc:error", components: undefined },
+  { generation: "1.7", level: "warning", components: "misc:error" },
+])("the help of proxy shows the defaults of $generation", async ({ generation, level, components }) => {
+  const { stdout } = await run(["proxy", "--help"], { PILOT_AGENT_GENERATION: generation });
+  const shown = (flag: string) => new RegExp(`--${flag} string .*\\(default "(.*)"\\)$`, "m").exec(stdout)?.[1];
+  expect([shown("proxyLogLevel"), shown("proxyComponentLogLevel")]).toEqual([level, components]);
+});
+
+test("settings of other times say once that they have no effect, and what replaces them", async () => {
+  const words = [
+    "proxy",
+    "--mixerIdentity=m",
+    "--disableInternalTelemetry",
+    "--log_output_level=default:info,delta:debug",
+  ];
+  const env = { XDS_SAVE: "/x", SECRET_ROTATION_CHECK_INTERVAL: "5m", PROXY_CONFIG: "statusPort: 99999" };
+  const { stdout } = await run(words, env);
+  const warnings = stdout.split("\n").filter((line) => line.startsWith("warn\t"));
+  for (const says of [
+    /--mixerIdentity .*there is no Mixer/,
+    /--disableInternalTelemetry .*there is no Mixer/,
+    /XDS_SAVE has no effect: XDS_LAST_GOOD/,
+    /SECRET_ROTATION_CHECK_INTERVAL has no effect: .*SECRET_GRACE_PERIOD_RATIO/,
+    /scope .delta. has no effect/,
+  ])
+    expect(
+      warnings.filter((line) => says.test(line)),
+      String(says),
+    ).toHaveLength(1);
+});
+
 test.each([["version", "--short"], ["help"], ["nonsense"]])(
   "%s first warns, on stdout, of environment values that do not parse",
   async (...line) => {
