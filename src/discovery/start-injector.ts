@@ -17,6 +17,8 @@ import { watchRules } from "./stores/watch-rules.ts";
 import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
 
 export interface StartInjectorOptions extends InjectorSettings {
+  /** Objects of a cluster, where they do not come from the API server of the settings. */
+  readonly kubernetesSource?: KubernetesSource;
   readonly log: Logger;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
@@ -64,6 +66,7 @@ export async function startInjector(options: StartInjectorOptions): Promise<Inje
     mesh,
     proxyConfigs: source === undefined ? () => [] : watchProxyConfigs(source, { log, opened }),
     source,
+    clusterId: options.clusterId ?? "Kubernetes",
     systemNamespace,
     revision,
     notReady: () => notReady,

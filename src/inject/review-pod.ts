@@ -1,7 +1,6 @@
 import { errorCode, errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import type { ProxyConfig } from "../istio-api/proxy-config/proxy-config.ts";
-import { mutatePod } from "./core/admission/mutate-pod.ts";
+import { mutatePod, type ProxyConfigOverlay } from "./core/admission/mutate-pod.ts";
 import { pathEnvironment } from "./core/admission/path-environment.ts";
 import { asObject, asText, isObject, type Json, textMap } from "./core/json.ts";
 import type { InjectionSettings } from "./core/settings.ts";
@@ -25,11 +24,13 @@ export interface PodReviewerOptions {
   readonly settings: () => InjectionSettings;
   /** Annotations of the pod's namespace, on OpenShift. */
   readonly namespaceAnnotations?: (namespace: string) => Readonly<Record<string, string>> | undefined;
-  /** The mesh's ProxyConfig with that of ProxyConfig objects over it. */
-  readonly proxyConfig?: (
-    base: ProxyConfig,
-    workload: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> },
-  ) => ProxyConfig;
+  /** What ProxyConfig objects say of a workload. */
+  readonly proxyConfig?: (workload: {
+    readonly namespace: string;
+    readonly labels: Readonly<Record<string, string>>;
+  }) => ProxyConfigOverlay;
+  /** Whether nodes that a pod may land on allow a native sidecar: `cluster` is that of the path, `node` of the pod, else empty. */
+  readonly native?: (cluster: string, node: string) => boolean;
   readonly metrics: InjectionMetrics;
   readonly log: Logger;
 }
@@ -73,21 +74,18 @@ function review(request: PodReviewRequest, path: string, pod: string, options: P
   }
   const { env, ignored } = pathEnvironment(path);
   if (ignored.length > 0) options.log.warn("part of the webhook's path has no value and is ignored", { path, ignored });
-  const openshift = options.namespaceAnnotations?.(podNamespace(object, namespace));
-  const { proxyConfig } = options;
+  const workload = { namespace: podNamespace(object, namespace), labels: textMap(asObject(object.metadata).labels) };
+  const overlay = options.proxyConfig?.(workload);
+  const openshift = options.namespaceAnnotations?.(workload.namespace);
+  const native = options.native?.(env.ISTIO_META_CLUSTER_ID ?? "", asText(object.spec.nodeName));
   const { decision, patch } = mutatePod(
     {
       pod: object,
       namespace,
       proxyEnv: env,
       openshift,
-      ...(proxyConfig && {
-        baseProxyConfig: (base) =>
-          proxyConfig(base, {
-            namespace: podNamespace(object, namespace),
-            labels: textMap(asObject(object.metadata).labels),
-          }),
-      }),
+      ...(overlay && { proxyConfig: overlay }),
+      ...(native !== undefined && { native }),
     },
     options.settings(),
   );

@@ -206,7 +206,10 @@ export interface DiscoverySettings {
 
 /** What flags and environment say about webhooks that run alone. */
 export interface InjectorSettings
-  extends Pick<DiscoverySettings, "kubernetes" | "servingFiles" | "caDirectory" | "ca" | "hosts" | "sharedMeshConfig"> {
+  extends Pick<
+    DiscoverySettings,
+    "kubernetes" | "clusterId" | "servingFiles" | "caDirectory" | "ca" | "hosts" | "sharedMeshConfig"
+  > {
   readonly ports: { readonly https: PortOption; readonly monitoring?: PortOption };
   readonly webhooks: WebhookSettings;
   /** Watched; missing means defaults, or the cluster's ConfigMap. */

@@ -43,7 +43,8 @@ export async function readInjectSettings(
   const configFile = flags.string("injectConfigFile");
   const valuesFile = flags.string("valuesFile");
   const meshFile = flags.string("meshConfigFile");
-  const { mode, warning } = parseNativeSidecarMode(env.ENABLE_NATIVE_SIDECARS);
+  const rules = injectionRules(generation);
+  const { mode, warning } = parseNativeSidecarMode(env.ENABLE_NATIVE_SIDECARS, rules);
   const cluster: Partial<ClusterInjection> = CLUSTER_FLAGS.some((name) => flags.changed(name))
     ? await (await import("./inject-cluster.ts")).readClusterInjection(flags, env, opened)
     : {};
@@ -65,7 +66,7 @@ export async function readInjectSettings(
     native: detectNativeSidecar(mode, cluster.kubelets),
     compliancePolicy: env.COMPLIANCE_POLICY ?? "",
     env,
-    rules: injectionRules(generation),
+    rules,
     proxyConfigRules: generation,
   });
   return {

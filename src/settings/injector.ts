@@ -23,6 +23,7 @@ export function readInjectorSettings(flags: FlagValues, environment: Environment
   const namespace = flags.string("namespace");
   const meshConfigFile = flags.string("meshConfigFile");
   return {
+    clusterId: flags.string("clusterID"),
     ports: { https, ...(monitoring !== undefined && { monitoring }) },
     // In a pod the cluster is known; elsewhere whoever means one names it.
     ...(kubeconfig !== "" || environment.KUBERNETES_SERVICE_HOST !== undefined

@@ -18,7 +18,8 @@ export function readWebhookSettings(
 ): WebhookSettings {
   const env = createEnvReader(environment, "master", () => undefined); // warned about at the start of every command
   const generation = chooseGeneration(environment.PILOT_AGENT_GENERATION);
-  const { mode, warning } = parseNativeSidecarMode(environment.ENABLE_NATIVE_SIDECARS);
+  const rules = injectionRules(generation);
+  const { mode, warning } = parseNativeSidecarMode(environment.ENABLE_NATIVE_SIDECARS, rules);
   if (warning !== undefined) log.warn(warning);
   const usual = exists(USUAL.config) ? { ...USUAL, values: exists(USUAL.values) ? USUAL.values : "" } : undefined;
   const injectionFiles = files ?? usual;
@@ -31,7 +32,7 @@ export function readWebhookSettings(
     isOpenshift: env.string("PLATFORM") === "openshift",
     compliancePolicy: env.string("COMPLIANCE_POLICY"),
     environment,
-    rules: injectionRules(generation),
+    rules,
     proxyConfigRules: generation,
   };
 }

@@ -4,6 +4,8 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { silentLogger } from "../../src/base/logger.ts";
 import { startHttpServer } from "../../src/net/http-server/start-http-server.ts";
+import { createScriptedCluster } from "../support/discovery/scripted-cluster.ts";
+import { ruleDefinitions } from "../support/kubernetes/rule-definitions.ts";
 import { startLoad } from "../support/net/start-load.ts";
 import { until } from "../support/wait/until.ts";
 import {
@@ -146,6 +148,35 @@ test("variables of the path are set in the proxy", async () => {
   const proxy = pod.spec.containers.find(({ name }) => name === "istio-proxy");
   expect(proxy?.env).toContainEqual({ name: "ISTIO_META_CLUSTER_ID", value: "c 1" });
   expect(proxy?.env).toContainEqual({ name: "ISTIO_META_NETWORK", value: "n/1" });
+});
+
+test("a pod is native where the kubelets that it may meet allow it: of its node, of its cluster", async () => {
+  const cluster = createScriptedCluster();
+  for (const [name, kubeletVersion] of [
+    ["old", "v1.28.0"],
+    ["new", "v1.34.0"],
+  ] as const)
+    cluster.set("nodes", { metadata: { name }, status: { nodeInfo: { kubeletVersion } } });
+  await using injector = await startTestInjector({ kubernetesSource: cluster });
+  const initNames = async (spec: object, path?: string) =>
+    names((await inject(injector, podOf({}, spec), path)).pod.spec.initContainers);
+  expect(await initNames({})).not.toContain("istio-proxy");
+  expect(await initNames({ nodeName: "new" })).toContain("istio-proxy");
+  expect(await initNames({ nodeName: "old" })).not.toContain("istio-proxy");
+  expect(await initNames({ nodeName: "new" }, "/inject/cluster/unknown")).not.toContain("istio-proxy");
+});
+
+test("a ProxyConfig object that selects a pod beats its annotation, and one of its namespace does not", async () => {
+  const cluster = createScriptedCluster();
+  for (const definition of ruleDefinitions()) cluster.set("customresourcedefinitions", definition);
+  const rule = (name: string, spec: object) =>
+    cluster.set("proxyconfigs", { metadata: { name, namespace: "apps" }, spec });
+  await using injector = await startTestInjector({ kubernetesSource: cluster });
+  const pod = podOf({ annotations: { "proxy.istio.io/config": "concurrency: 2" }, labels: { app: "web" } });
+  rule("all", { concurrency: 1 });
+  expect(JSON.stringify((await inject(injector, pod)).pod)).toContain('\\"concurrency\\":2');
+  rule("web", { selector: { matchLabels: { app: "web" } }, concurrency: 3 });
+  expect(JSON.stringify((await inject(injector, pod)).pod)).toContain('\\"concurrency\\":3');
 });
 
 test("why a pod is not injected is in the log and in the metric, and nothing is changed", async () => {

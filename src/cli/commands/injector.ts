@@ -9,6 +9,7 @@ import { DISCOVERY_FLAGS } from "./discovery-flags.ts";
 /** Flags that mean what they mean to the whole control plane. */
 const SHARED = new Set([
   "caCertFile",
+  "clusterID",
   "domain",
   "httpsAddr",
   "monitoringAddr",

@@ -6,17 +6,19 @@ import type { MetricRegistry } from "../../base/metric-registry.ts";
 import { untilAborted } from "../../base/wait.ts";
 import { createPodReviewer, declareInjectionMetrics, detectNativeSidecar } from "../../inject/index.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";
-import { fields, labelsOf, textOf } from "../../mesh-model/kubernetes-object.ts";
+import { labelsOf } from "../../mesh-model/kubernetes-object.ts";
 import type { ServerCredentials, ServerTls } from "../../net/listen/tls-acceptor.ts";
 import type { PortOption, WebhookSettings } from "../../settings/discovery-settings.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
 import type { MeshFile } from "../mesh-file.ts";
+import type { RemoteClusters } from "../remote-clusters/start-remote-clusters.ts";
 import { type InjectionInput, NO_INPUT, watchInjectionFiles, watchInjectionMap } from "./injection-input.ts";
 import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
 import { declareWebhookMetrics, type WebhookMetrics } from "./metrics.ts";
-import { effectiveProxyConfig } from "./proxy-config-objects.ts";
+import { proxyConfigLayers } from "./proxy-config-objects.ts";
 import { createRuleReviewer } from "./review-rule.ts";
 import { notReachedReason, startWebhookPatcher } from "./start-webhook-patcher.ts";
+import { watchKubelets } from "./watch-kubelets.ts";
 
 export interface WebhookParts {
   readonly settings: WebhookSettings;
@@ -30,6 +32,10 @@ export interface WebhookParts {
   readonly proxyConfigs: () => readonly ConfigObject<"ProxyConfig">[];
   /** Absent: injection from files or from what is built in, and no configuration is patched. */
   readonly source: KubernetesSource | undefined;
+  /** The own one, as webhook configurations name it in their path. */
+  readonly clusterId: string;
+  /** Other clusters, whose API servers may ask too. */
+  readonly remote?: Pick<RemoteClusters, "use">;
   /** Calls for each other cluster that is controlled from here, while it is: its configurations are patched too. */
   readonly whileControlled?: (start: (source: KubernetesSource, opened: CloseStack) => void) => void;
   readonly systemNamespace: string;
@@ -75,12 +81,14 @@ export async function connectWebhooks(parts: WebhookParts): Promise<AdmissionSer
 async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
   const { settings, mesh, source, opened } = parts;
   const log = parts.log.scope("injector");
+  let live: LiveSettings | undefined;
   const kubelets =
-    source && settings.nativeSidecars === "auto" ? watchKubelets(source, () => live?.refresh()) : undefined;
+    source && settings.nativeSidecars === "auto"
+      ? watchKubelets({ ...parts, source, remote: parts.remote, onChange: () => live?.refresh() })
+      : undefined;
   opened.defer(async () => kubelets?.stop());
   const namespaces = source && settings.isOpenshift ? watchNamespaces(source) : undefined;
   opened.defer(async () => namespaces?.stop());
-  let live: LiveSettings | undefined;
   const input = await openInput(parts, () => live?.refresh());
   opened.defer(() => input.stop());
   using limit = abortAfter(FIRST_SETTINGS_MS, parts.signal);
@@ -106,13 +114,14 @@ async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
   const review = createPodReviewer({
     settings: created.settings,
     ...(namespaces && { namespaceAnnotations: namespaces.annotations }),
-    proxyConfig: (base, workload) => {
+    proxyConfig: (workload) => {
       const { rootNamespace } = mesh.settings;
-      return effectiveProxyConfig(base, workload, parts.proxyConfigs(), {
-        rootNamespace,
-        rules: settings.proxyConfigRules,
-      });
+      return proxyConfigLayers(workload, parts.proxyConfigs(), { rootNamespace, rules: settings.proxyConfigRules });
     },
+    ...(kubelets && {
+      native: (cluster: string, node: string) =>
+        detectNativeSidecar(settings.nativeSidecars, kubelets.of(cluster, node)),
+    }),
     metrics: declareInjectionMetrics(parts.registry),
     log,
   });
@@ -129,25 +138,6 @@ async function openInput(parts: WebhookParts, onChange: () => void): Promise<Inj
 
 function injectionMapName(revision: string): string {
   return revision === "" || revision === "default" ? "istio-sidecar-injector" : `istio-sidecar-injector-${revision}`;
-}
-
-/** Versions of the nodes' kubelets; not known before there is one. */
-function watchKubelets(source: KubernetesSource, onChange: () => void) {
-  const byNode = new Map<string, string>();
-  const watch = source.watch<string>({
-    resource: { group: "", version: "v1", plural: "nodes" },
-    reduce: ({ status }) => textOf(fields(fields(status).nodeInfo).kubeletVersion),
-    onChange: (name, version) => {
-      if (version === undefined) byNode.delete(name);
-      else byNode.set(name, version);
-      onChange();
-    },
-  });
-  return {
-    versions: () => [...new Set(byNode.values())].sort(),
-    synced: watch.synced,
-    stop: () => watch.stop(),
-  };
 }
 
 /** Annotations of namespaces: OpenShift says there which users its containers get. */

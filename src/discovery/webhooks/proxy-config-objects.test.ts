@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { createTestMesh } from "../../../test/support/mesh-model/create-test-mesh.ts";
 import { documents, type TestObject } from "../../../test/support/mesh-model/test-objects.ts";
 import { CURRENT_PROXY_CONFIG_RULES } from "../../istio-api/proxy-config/proxy-config-rules.ts";
-import { effectiveProxyConfig } from "./proxy-config-objects.ts";
+import { proxyConfigLayers } from "./proxy-config-objects.ts";
 
 const object = (name: string, namespace: string, spec: TestObject["spec"], created = 1): TestObject => ({
   kind: "ProxyConfig",
@@ -19,7 +19,8 @@ function effective(...objects: readonly TestObject[]) {
   const base = { concurrency: 4, proxyMetadata: { BASE: "kept" } };
   const workload = { namespace: "prod", labels: { app: "web" } };
   const options = { rootNamespace: "istio-system", rules: CURRENT_PROXY_CONFIG_RULES };
-  return effectiveProxyConfig(base, workload, configs.list("ProxyConfig"), options);
+  const layers = proxyConfigLayers(workload, configs.list("ProxyConfig"), options);
+  return layers.own(layers.shared(base));
 }
 
 test("of the mesh, of the namespace and of the workload, each over the one before; what one is silent on stays", () => {

@@ -8,32 +8,42 @@ export interface Workload {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/**
- * A ProxyConfig with that of ProxyConfig objects over it: of the root namespace, of the workload's namespace, and of the workload. Of
- * several of one rank the oldest counts.
- */
-export function effectiveProxyConfig(
-  base: ProxyConfig,
+/** What ProxyConfig objects change in the ProxyConfig of a workload: the pod's annotation lies between the two. */
+export interface ProxyConfigLayers {
+  /** Of the root namespace, then of the workload's. */
+  shared(config: ProxyConfig): ProxyConfig;
+  /** Of the one that selects the workload. */
+  own(config: ProxyConfig): ProxyConfig;
+}
+
+/** The layers of a workload; of several objects of one rank the oldest counts. */
+export function proxyConfigLayers(
   { namespace, labels }: Workload,
   objects: readonly ConfigObject<"ProxyConfig">[],
   { rootNamespace, rules }: { readonly rootNamespace: string; readonly rules: ProxyConfigRules },
-): ProxyConfig {
+): ProxyConfigLayers {
   const isFor = ({ spec }: ConfigObject<"ProxyConfig">) =>
     Object.entries(spec.selector?.matchLabels ?? {}).every(([name, value]) => labels[name] === value);
   const hasSelector = ({ spec }: ConfigObject<"ProxyConfig">) =>
     Object.keys(spec.selector?.matchLabels ?? {}).length > 0;
   const of = (where: string) => objects.filter((object) => object.namespace === where).toSorted(compareAge);
-  const own = of(namespace);
-  const ranks = [
-    namespace === rootNamespace ? undefined : of(rootNamespace).find((object) => !hasSelector(object)),
-    own.find((object) => !hasSelector(object)),
-    own.find((object) => hasSelector(object) && isFor(object)),
-  ];
-  return ranks.reduce((config, object) => (object === undefined ? config : overlay(config, object, rules)), base);
+  const near = of(namespace);
+  const ofMesh = namespace === rootNamespace ? undefined : of(rootNamespace).find((object) => !hasSelector(object));
+  const ofNamespace = near.find((object) => !hasSelector(object));
+  const ofWorkload = near.find((object) => hasSelector(object) && isFor(object));
+  return {
+    shared: (config) => overlay(overlay(config, ofMesh, rules), ofNamespace, rules),
+    own: (config) => overlay(config, ofWorkload, rules),
+  };
 }
 
-function overlay(base: ProxyConfig, { spec }: ConfigObject<"ProxyConfig">, rules: ProxyConfigRules): ProxyConfig {
-  const { concurrency, environmentVariables, image } = spec;
+function overlay(
+  base: ProxyConfig,
+  object: ConfigObject<"ProxyConfig"> | undefined,
+  rules: ProxyConfigRules,
+): ProxyConfig {
+  if (object === undefined) return base;
+  const { concurrency, environmentVariables, image } = object.spec;
   const document = {
     ...(concurrency !== undefined && { concurrency }),
     ...(Object.keys(environmentVariables).length > 0 && { proxyMetadata: environmentVariables }),

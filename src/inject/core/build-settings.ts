@@ -9,6 +9,7 @@ import { sidecarTemplate } from "./builtin/sidecar.ts";
 import type { PodTemplate } from "./context.ts";
 import { DEFAULT_VALUES } from "./default-values.ts";
 import { asList, asObject, isObject, type Json, objects, textMap } from "./json.ts";
+import { canBeNative } from "./native-sidecar.ts";
 import type { InjectionRules } from "./rules.ts";
 import type { InjectionSettings } from "./settings.ts";
 import { textTemplate } from "./templates/text-template.ts";
@@ -64,7 +65,7 @@ export function buildInjectionSettings(input: SettingsInput): InjectionSettings 
     values,
     mesh,
     revision: input.revision,
-    native: rules.hasNativeSidecars && input.native,
+    native: canBeNative(rules) && input.native,
     compliancePolicy: input.compliancePolicy,
     env: input.env,
     rules,

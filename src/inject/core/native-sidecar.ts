@@ -1,17 +1,22 @@
+import type { InjectionRules } from "./rules.ts";
+
 /** `ENABLE_NATIVE_SIDECARS`. */
 export type NativeSidecarMode = "auto" | "enabled" | "disabled";
 
 /** The first minor release of Kubernetes whose native sidecars are stable. */
 const FIRST_MINOR = 33;
 
-export function parseNativeSidecarMode(text: string | undefined): {
+export function parseNativeSidecarMode(
+  text: string | undefined,
+  { nativeSidecars }: Pick<InjectionRules, "nativeSidecars">,
+): {
   readonly mode: NativeSidecarMode;
   readonly warning?: string;
 } {
   switch (text ?? "") {
     case "":
     case "auto":
-      return { mode: "auto" };
+      return { mode: nativeSidecars === "detected" ? "auto" : "disabled" };
     case "true":
       return { mode: "enabled" };
     case "false":
@@ -40,7 +45,16 @@ export function detectNativeSidecar(mode: NativeSidecarMode, kubelets: readonly 
   );
 }
 
-/** The pod's annotation beats what the nodes allow; any text but "false" means yes. */
-export function isNative(annotation: string | undefined, detected: boolean): boolean {
-  return annotation === undefined || annotation === "" ? detected : annotation !== "false";
+export function canBeNative({ nativeSidecars }: Pick<InjectionRules, "nativeSidecars">): boolean {
+  return nativeSidecars !== "none";
+}
+
+/** The pod's annotation beats what the nodes allow, in releases that read it; any text but "false" means yes. */
+export function isNative(
+  annotation: string | undefined,
+  detected: boolean,
+  { nativeSidecars }: InjectionRules,
+): boolean {
+  const isRead = nativeSidecars === "detected" && annotation !== undefined && annotation !== "";
+  return isRead ? annotation !== "false" : detected;
 }

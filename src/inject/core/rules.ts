@@ -12,7 +12,8 @@ export interface InjectionRules {
   readonly rewritesTcpAndGrpcProbes: boolean;
   /** Resource and interface annotations are checked. */
   readonly checksResourceAnnotations: boolean;
-  readonly hasNativeSidecars: boolean;
+  /** `detected`: by the versions of nodes, unless switch or annotation say otherwise; `switched`: by the switch alone. */
+  readonly nativeSidecars: "detected" | "switched" | "none";
   readonly sidecar: SidecarShape;
 }
 
@@ -50,7 +51,7 @@ const CURRENT: InjectionRules = {
   rewritesLifecycleHooks: true,
   rewritesTcpAndGrpcProbes: true,
   checksResourceAnnotations: true,
-  hasNativeSidecars: true,
+  nativeSidecars: "detected",
   sidecar: {
     jwtPolicyEnv: false,
     limitDivisor: "1",
@@ -78,6 +79,7 @@ const V1_20: InjectionRules = {
   nullTimestamps: true,
   rewritesLifecycleHooks: false,
   checksResourceAnnotations: false,
+  nativeSidecars: "switched",
   sidecar: {
     jwtPolicyEnv: true,
     limitDivisor: undefined,
@@ -105,7 +107,7 @@ const V1_7: InjectionRules = {
   readsInjectLabel: false,
   commandDecides: false,
   rewritesTcpAndGrpcProbes: false,
-  hasNativeSidecars: false,
+  nativeSidecars: "none",
 };
 
 export const INJECTION_RULES = { current: CURRENT, "1.20": V1_20, "1.7": V1_7 } as const;

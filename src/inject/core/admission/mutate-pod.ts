@@ -5,6 +5,7 @@ import { type Decision, decideInjection } from "../decide.ts";
 import { podProxyConfig } from "../documents/inject-document.ts";
 import { asObject, asText, type Json } from "../json.ts";
 import { createPatch, type PatchOperation } from "../json-patch.ts";
+import { canBeNative } from "../native-sidecar.ts";
 import { ownerOfPod } from "../owner.ts";
 import { injectPod } from "../pipeline/inject-pod.ts";
 import { createNormalizer } from "../schema/normalize.ts";
@@ -21,8 +22,16 @@ export interface PodMutation {
   readonly proxyEnv: Readonly<Record<string, string>>;
   /** Annotations of the Namespace object, on OpenShift. */
   readonly openshift: Readonly<Record<string, string>> | undefined;
-  /** What lies between the mesh's ProxyConfig and the pod's annotation; nothing when absent. */
-  readonly baseProxyConfig?: (ofMesh: ProxyConfig) => ProxyConfig;
+  /** What ProxyConfig objects say; nothing when absent. */
+  readonly proxyConfig?: ProxyConfigOverlay;
+  /** Whether nodes that the pod may land on allow a native sidecar; as the settings say when absent. */
+  readonly native?: boolean;
+}
+
+/** Changes of a pod's ProxyConfig: `shared` under the pod's annotation, `own` over it. */
+export interface ProxyConfigOverlay {
+  shared(config: ProxyConfig): ProxyConfig;
+  own(config: ProxyConfig): ProxyConfig;
 }
 
 export interface Mutation {
@@ -30,9 +39,12 @@ export interface Mutation {
   readonly patch: readonly PatchOperation[];
 }
 
+const NO_OVERLAY: ProxyConfigOverlay = { shared: (config) => config, own: (config) => config };
+
 /** What the webhook answers for a pod: the decision, and the operations that make the sent pod the injected one. */
-export function mutatePod(request: PodMutation, settings: InjectionSettings): Mutation {
-  const { pod, namespace, proxyEnv, openshift, baseProxyConfig = (ofMesh: ProxyConfig) => ofMesh } = request;
+export function mutatePod(request: PodMutation, given: InjectionSettings): Mutation {
+  const { pod, namespace, proxyEnv, openshift, proxyConfig = NO_OVERLAY, native = given.native } = request;
+  const settings = native === given.native ? given : { ...given, native: canBeNative(given.rules) && native };
   const { managedFields: _fields, ...metadata } = asObject(pod.metadata);
   const sent: Json = { metadata, spec: pod.spec };
   const effective = { ...metadata, namespace: asText(metadata.namespace) || namespace };
@@ -47,7 +59,9 @@ export function mutatePod(request: PodMutation, settings: InjectionSettings): Mu
     {
       pod: openshift === undefined ? typed : withoutAssignedIds(typed),
       owner: ownerOfPod(effective),
-      proxyConfig: podProxyConfig(baseProxyConfig(settings.mesh.defaultConfig ?? {}), annotations, settings),
+      proxyConfig: proxyConfig.own(
+        podProxyConfig(proxyConfig.shared(settings.mesh.defaultConfig ?? {}), annotations, settings),
+      ),
       statusPort: settings.mesh.defaultConfig?.statusPort ?? 0,
       proxyUid: uid,
       proxyGid: gid,

@@ -19,7 +19,7 @@ import * as volumes from "./volumes.ts";
 
 /** The partial pod of a sidecar: init container, proxy, volumes, labels and annotations. */
 export function sidecarTemplate(context: TemplateContext): Json {
-  const native = isNative(annotationsOf(context.pod)["sidecar.istio.io/nativeSidecar"], context.native);
+  const native = isNative(annotationsOf(context.pod)["sidecar.istio.io/nativeSidecar"], context.native, context.rules);
   const captures = interceptionMode(context) !== "NONE";
   const proxy = proxyContainer(context, native);
   const initContainers = [

@@ -24,7 +24,7 @@ export function renderTemplates(
   settings: InjectionSettings,
   normalize: Normalizer,
 ): Rendered {
-  const native = isNative(annotationsOf(pod)["sidecar.istio.io/nativeSidecar"], context.native);
+  const native = isNative(annotationsOf(pod)["sidecar.istio.io/nativeSidecar"], context.native, context.rules);
   let merged = pod;
   let templatePod: Json = {};
   for (const name of selectTemplates(pod, settings)) {
