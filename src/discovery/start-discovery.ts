@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import type { AdmissionServer } from "../admission/index.ts";
 import { CloseStack } from "../base/close-stack.ts";
 import { toHandle } from "../base/handle.ts";
 import { MetricRegistry } from "../base/metric-registry.ts";
@@ -36,7 +35,7 @@ import type { ParseThread } from "./parse/start-parse-thread.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { whileControlled } from "./remote-clusters/while-controlled.ts";
 import { readinessDetails } from "./source-freshness.ts";
-import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
+import { connectWebhooks, type Webhooks } from "./webhooks/connect-webhooks.ts";
 
 /** A start does not wait longer than this for keys that are somewhere else. */
 const FIRST_KEYS_MS = 5000;
@@ -55,6 +54,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   let authenticators: readonly Authenticator[] = [];
   let config: ConnectedConfig | undefined;
   let debug: DebugContext | undefined;
+  let webhooks: Webhooks | undefined;
 
   await using opened = new CloseStack();
   const lag = opened.add(startEventLoopLag());
@@ -170,6 +170,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     clusterId: options.clusterId ?? "Kubernetes",
     sources: connected.sources,
     unresolvedGateways: networks.unresolved,
+    injectionTemplates: () => webhooks?.templates() ?? {},
     allowsAdmin: auth.allowsAdmin ?? false,
   };
   const impersonationProblem = await authorizeNodes(read, () => mesh.settings, opened);
@@ -181,7 +182,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     allowsPlaintext: auth.requiresPlaintextIdentity ?? false,
     log: options.log.scope("serverca"),
   });
-  const webhooks = await openWebhooks(read, {
+  webhooks = await openWebhooks(read, {
     ca,
     mesh,
     config: connected,
@@ -248,7 +249,7 @@ interface WebhookOwner {
 }
 
 /** Webhooks, where there is a port for them. */
-async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner): Promise<AdmissionServer | undefined> {
+async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner): Promise<Webhooks | undefined> {
   const { ports, webhooks, kubernetesSource, systemNamespace = "istio-system", revision = "", signal } = options;
   const { clusterId = "Kubernetes" } = options;
   const controlled = { clusterId, systemNamespace, log: options.log.scope("kube") };

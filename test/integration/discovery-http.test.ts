@@ -10,8 +10,10 @@ import {
   type DiscoveryServerOptions,
   startDiscoveryServer,
 } from "../support/discovery/server.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { askAndClose } from "../support/net/ask-and-close.ts";
 import { fetchBytes } from "../support/status/scrape.ts";
+import { webhookSettings } from "../support/webhooks/settings.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
 const opened = new CloseStack();
@@ -155,6 +157,18 @@ test("a refused document and a rule that collides are counted and reported, and 
   await expect
     .poll(() => notices().map(({ fields }) => fields.object))
     .toEqual(["ServiceEntry default/b", "ServiceEntry default/c"]);
+});
+
+test("the page of injection shows the templates in force", async () => {
+  using folder = temporaryFolder();
+  const config = folder.write("config", "templates: {sidecar: 'metadata: {}', own: 'spec: {}'}");
+  const any = { host: "127.0.0.1", port: 0 };
+  const server = await start({
+    ports: { http: any, grpc: any, secureGrpc: any, https: any },
+    webhooks: webhookSettings({}, { config, values: "" }),
+  });
+  const shown: unknown = await (await server.get("/debug/inject")).json();
+  expect(shown).toEqual({ sidecar: "metadata: {}", own: "spec: {}" });
 });
 
 describe("debug pages", () => {

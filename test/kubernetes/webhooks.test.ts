@@ -179,6 +179,11 @@ test("the injection config and the mesh config of ConfigMaps count from the next
     const text = await shown();
     return text.includes("hub.example/") && text.includes("FROM_MESH");
   });
+  const templates = async (): Promise<unknown> => (await server.get("/debug/inject")).json();
+  const builtin = Object.fromEntries(
+    ["sidecar", "gateway", "grpc-simple", "grpc-agent"].map((name) => [name, "(built in)"]),
+  );
+  expect(await templates()).toEqual(builtin);
   const refused = () =>
     server.log.lines.filter(({ message }) => message === "injection config cannot be used").map(({ fields }) => fields);
   await kubernetes.apply(

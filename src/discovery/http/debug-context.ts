@@ -30,5 +30,7 @@ export interface DebugContext {
   readonly sources: () => readonly SourceFreshness[];
   /** Gateways of networks whose names have no address yet. */
   readonly unresolvedGateways: () => readonly NetworkGateway[];
+  /** Of injection by name, as texts; none where pods are not injected. */
+  readonly injectionTemplates: () => Readonly<Record<string, string>>;
   readonly allowsAdmin: boolean;
 }

@@ -36,7 +36,7 @@ const PAGES: Readonly<Record<string, readonly [text: string, page: Page]>> = {
   explain: ["what a proxy is sent and why: ?proxyID= or node=, type=, name=, why=, origins", explainPage],
   freshness: ["how old what is known of every cluster is, by kind", freshness],
   force_disconnect: ["ends a stream: ?proxyID=; only with UNSAFE_ENABLE_ADMIN_ENDPOINTS", forceDisconnect],
-  inject: ["templates of injection: read the ConfigMap istio-sidecar-injector", nothing({})],
+  inject: ["templates of injection in force", (context) => json(context.injectionTemplates())],
   instancesz: ["what connected proxies serve themselves", instancesz],
   mcsz: ["services of several clusters, which are not served", nothing([])],
   mesh: ["the mesh config in force", meshConfig],

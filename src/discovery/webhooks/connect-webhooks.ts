@@ -53,15 +53,20 @@ export interface WebhookParts {
 const FIRST_SETTINGS_MS = 10_000;
 const INJECTOR_ENTRY = "sidecar-injector.istio.io";
 
+export interface Webhooks extends Pick<AdmissionServer, "address" | "ended"> {
+  /** Of injection by name, as texts; none where pods are not injected. */
+  readonly templates: () => Readonly<Record<string, string>>;
+}
+
 /** Serves `/inject` and `/validate`, and keeps the webhook configurations of the cluster in step. */
-export async function connectWebhooks(parts: WebhookParts): Promise<AdmissionServer> {
+export async function connectWebhooks(parts: WebhookParts): Promise<Webhooks> {
   const { settings, opened } = parts;
   const log = parts.log.scope("webhooks");
   const metrics = declareWebhookMetrics(parts.registry);
   const inject = settings.injects ? await connectInjection(parts) : undefined;
   const reviewers: Record<string, Reviewer> = {
     "/validate": createRuleReviewer(metrics, parts.log.scope("validationServer")),
-    ...(inject && { "/inject": inject }),
+    ...(inject && { "/inject": inject.reviewer }),
   };
   const server = opened.add(
     await startAdmissionServer({
@@ -75,10 +80,14 @@ export async function connectWebhooks(parts: WebhookParts): Promise<AdmissionSer
   );
   if (parts.source !== undefined) patchConfigurations(parts, parts.source, opened, { metrics, log });
   parts.whileControlled?.((cluster, own) => patchConfigurations(parts, cluster, own, { metrics, log }));
-  return server;
+  return { address: server.address, ended: server.ended, templates: inject?.templates ?? (() => ({})) };
 }
 
-async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
+interface ConnectedInjection extends Pick<Webhooks, "templates"> {
+  readonly reviewer: Reviewer;
+}
+
+async function connectInjection(parts: WebhookParts): Promise<ConnectedInjection> {
   const { settings, mesh, source, opened } = parts;
   const log = parts.log.scope("injector");
   let live: LiveSettings | undefined;
@@ -125,7 +134,13 @@ async function connectInjection(parts: WebhookParts): Promise<Reviewer> {
     metrics: declareInjectionMetrics(parts.registry),
     log,
   });
-  return { review };
+  return { reviewer: { review }, templates: () => shownTemplates(created) };
+}
+
+/** Templates that are built in are not text. */
+function shownTemplates({ settings }: LiveSettings): Readonly<Record<string, string>> {
+  const { templates, templateTexts } = settings();
+  return Object.fromEntries([...templates.keys()].map((name) => [name, templateTexts.get(name) ?? "(built in)"]));
 }
 
 /** Files where they are named or in their usual place, else the cluster's ConfigMap. */

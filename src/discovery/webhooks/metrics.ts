@@ -29,7 +29,7 @@ export function declareWebhookMetrics(registry: MetricRegistry): WebhookMetrics 
     }),
     patchAttempts: registry.counter({
       name: "webhook_patch_attempts_total",
-      help: "Writes to webhook configurations that were tried.",
+      help: "Writes to webhook configurations that were tried, by the ending of their entries where it matters.",
       labels: ["name"],
     }),
     patchRetries: registry.counter({

@@ -36,6 +36,20 @@ interface Entry {
   readonly failurePolicy: string;
 }
 
+interface Configuration {
+  readonly revision: string;
+  readonly entries: readonly Entry[];
+}
+
+/** Why a configuration is not written, as the reference counts it; only a failed update is tried again. */
+type PatchFailure =
+  | "load_ca_bundle_failure"
+  | "webhook_config_not_found"
+  | "webhook_entry_not_found"
+  | "webhook_update_failure"
+  | "wrong_revision";
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----/;
 /** Under which name the API server records who wrote the fields: `caBundle`, and `failurePolicy` of the validation. */
 const FIELD_MANAGER = "pilot-agent-webhooks";
 const RETRY: BackoffOptions = { initialMs: 100, maxMs: 60_000, factor: 2, jitter: 0.2 };
@@ -74,6 +88,7 @@ export function startWebhookPatcher(options: WebhookPatcherOptions): WebhookPatc
   };
   const write = async (name: string, failures: number): Promise<void> => {
     try {
+      if (!CERTIFICATE.test(options.caBundle())) return void failed(name, "load_ca_bundle_failure");
       // The bundle first: without it the API server cannot ask us anything.
       await apply(name, (entries) => patchFor(entries, options.entrySuffix, encoded(options.caBundle()), false));
       const entries = known.get(name) ?? [];
@@ -82,9 +97,10 @@ export function startWebhookPatcher(options: WebhookPatcherOptions): WebhookPatc
       else if (options.notReady !== undefined && entries.some(({ failurePolicy }) => failurePolicy === "Ignore"))
         schedule(name, failures + 1);
     } catch (thrown) {
-      if (stopped || errorCode(thrown) === "not-found") return;
+      if (stopped) return;
+      if (errorCode(thrown) === "not-found") return void failed(name, "webhook_config_not_found");
       metrics.patchRetries.inc([name]);
-      metrics.patchFailures.inc([name, "webhook_update_failure"]);
+      failed(name, "webhook_update_failure");
       const level = failures === 5 || failures % 20 === 19 ? "warn" : "debug";
       log[level]("webhook configuration cannot be written, trying again", { name, error: errorMessage(thrown) });
       schedule(name, failures + 1);
@@ -93,20 +109,28 @@ export function startWebhookPatcher(options: WebhookPatcherOptions): WebhookPatc
   const apply = async (name: string, patchOf: (entries: readonly Entry[]) => readonly object[]): Promise<void> => {
     const patch = patchOf(known.get(name) ?? []);
     if (patch.length === 0) return;
-    metrics.patchAttempts.inc([name]);
+    metrics.patchAttempts.inc([options.entrySuffix || name]);
     const written = await api.patch({ ...GROUP, plural }, name, patch, { type: "json", fieldManager: FIELD_MANAGER });
     // What follows must not wait for the watch.
     if (known.has(name)) known.set(name, entriesOf(written));
     log.info("webhook configuration is written", { name, fields: fieldsOf(patch) });
   };
-  const watch = source.watch<readonly Entry[]>({
+  const failed = (name: string, reason: PatchFailure) => metrics.patchFailures.inc([name, reason]);
+  const watch = source.watch<Configuration>({
     resource: { ...GROUP, plural },
-    reduce: (object) =>
-      labelsOf(object.metadata?.labels)["istio.io/rev"] === revision ? entriesOf(object) : undefined,
-    onChange: (name, after) => {
-      if (after === undefined) known.delete(name);
-      else known.set(name, after);
-      schedule(name);
+    reduce: (object) => {
+      const label = labelsOf(object.metadata?.labels)["istio.io/rev"];
+      return label === undefined ? undefined : { revision: label, entries: entriesOf(object) };
+    },
+    onChange: (name, after, before) => {
+      if (after?.revision === revision) {
+        known.set(name, after.entries);
+        const has = after.entries.some((entry) => entry.name.endsWith(options.entrySuffix));
+        if (!has) return failed(name, "webhook_entry_not_found");
+        return schedule(name);
+      }
+      known.delete(name);
+      if (after !== undefined && before?.revision === revision) failed(name, "wrong_revision");
     },
   });
   return toHandle({

@@ -53,7 +53,7 @@ export function buildInjectionSettings(input: SettingsInput): InjectionSettings 
   const webhook = asObject(values.get("sidecarInjectorWebhook"));
   const defaults = [...asList(config.defaultTemplates), ...asList(webhook.defaultTemplates)].map(String);
   return {
-    templates: templatesOf(input, webhook.templates),
+    ...templatesOf(input, webhook.templates),
     defaultTemplates: defaults.length > 0 ? defaults : ["sidecar"],
     aliases: Object.fromEntries(
       Object.entries(asObject(config.aliases)).map(([name, names]) => [name, asList(names).map(String)]),
@@ -74,14 +74,16 @@ export function buildInjectionSettings(input: SettingsInput): InjectionSettings 
 }
 
 /** Templates of the config replace the built-in set; templates of the values are added to either. */
-function templatesOf(input: SettingsInput, added: unknown): ReadonlyMap<string, PodTemplate> {
+function templatesOf(input: SettingsInput, added: unknown): Pick<InjectionSettings, "templates" | "templateTexts"> {
   const given = asObject(input.config.templates);
+  const templateTexts = new Map<string, string>();
   const templates = new Map(Object.keys(given).length > 0 ? [] : BUILTIN_TEMPLATES);
   for (const [name, source] of [...Object.entries(given), ...Object.entries(isObject(added) ? added : {})]) {
     if (typeof source !== "string") {
       throw new InjectError("invalid-settings", `template "${name}" is ${JSON.stringify(source)}, allowed is text`);
     }
     templates.set(name, textTemplate(name, source, input));
+    templateTexts.set(name, source);
   }
-  return templates;
+  return { templates, templateTexts };
 }

@@ -8,6 +8,8 @@ import type { Values } from "./values.ts";
 /** Everything an injection needs beside the pod; made once, used for every pod. */
 export interface InjectionSettings extends InjectionPolicy {
   readonly templates: ReadonlyMap<string, PodTemplate>;
+  /** The text of each template, by name; built-in ones have none. */
+  readonly templateTexts: ReadonlyMap<string, string>;
   readonly defaultTemplates: readonly string[];
   /** A name that stands for several templates; expanded once. */
   readonly aliases: Readonly<Record<string, readonly string[]>>;
