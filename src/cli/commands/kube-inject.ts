@@ -176,6 +176,6 @@ async function inject({ flags, env, print, printError }: CommandContext): Promis
   const output = results.map((result) => result.text).join("");
   if (flags.string("output") === "") print(output);
   else await writeResourceFile(flags.string("output"), output);
-  const skipped = skipWarnings(outcomes);
+  const skipped = skipWarnings(outcomes, settings.rules);
   if (skipped.length > 0) printError(`\n${skipped.map((warning) => `${warning}\n`).join("")}`);
 }

@@ -7,7 +7,7 @@ import { grpcAgentTemplate } from "./builtin/grpc-agent.ts";
 import { grpcSimpleTemplate } from "./builtin/grpc-simple.ts";
 import { sidecarTemplate } from "./builtin/sidecar.ts";
 import type { PodTemplate } from "./context.ts";
-import { DEFAULT_VALUES } from "./default-values.ts";
+import { defaultValues } from "./default-values.ts";
 import { asList, asObject, isObject, type Json, objects, textMap } from "./json.ts";
 import { canBeNative } from "./native-sidecar.ts";
 import type { InjectionRules } from "./rules.ts";
@@ -41,7 +41,7 @@ export interface SettingsInput {
 /** Checks and connects what an installation configures; rejects with the name of what is wrong. */
 export function buildInjectionSettings(input: SettingsInput): InjectionSettings {
   const { config, rules, proxyConfigRules } = input;
-  const values = new Values(overlayValues(DEFAULT_VALUES, input.values));
+  const values = new Values(overlayValues(defaultValues(rules), input.values));
   const { config: mesh, problems } = applyMeshConfig(
     defaultMeshConfig(proxyConfigRules),
     input.meshConfig,

@@ -1,3 +1,4 @@
+import { parseGoBool } from "../../base/parse-go-scalar.ts";
 import type { MeshConfig } from "../../istio-api/mesh-config/mesh-config.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { ProxyConfigRules } from "../../istio-api/proxy-config/proxy-config-rules.ts";
@@ -48,6 +49,12 @@ export function annotationOr(context: TemplateContext, name: string, path: strin
 
 export function interceptionMode({ pod, proxyConfig }: TemplateContext): string {
   return annotationsOf(pod)["sidecar.istio.io/interceptionMode"] ?? proxyConfig.interceptionMode ?? "REDIRECT";
+}
+
+/** Applications get captured traffic on the loopback, as before 1.10. */
+export function isInboundLocalhost({ mesh, env, rules }: TemplateContext): boolean {
+  if (rules.sidecar.localhostByEnv) return parseGoBool(env.PILOT_ENABLE_INBOUND_PASSTHROUGH ?? "") === false;
+  return mesh.inboundTrafficPolicy?.mode === "LOCALHOST";
 }
 
 export function statusPortText(context: TemplateContext): string {

@@ -1,4 +1,5 @@
-import { asObject, type Json, textMap } from "./json.ts";
+import { PROXY_CONTAINER } from "./context.ts";
+import { asObject, type Json, objects, textMap } from "./json.ts";
 import { type LabelSelector, matchesSelector } from "./label-selector.ts";
 import type { InjectionRules } from "./rules.ts";
 
@@ -7,6 +8,7 @@ export const INJECT_SETTING = "sidecar.istio.io/inject";
 /** Which rule decided. */
 export type DecidedBy =
   | "host-network"
+  | "already-injected"
   | "system-namespace"
   | "label"
   | "annotation"
@@ -40,6 +42,10 @@ export function decideInjection(
   const metadata = asObject(pod.metadata);
   if (asObject(pod.spec).hostNetwork === true) {
     return decision(false, "host-network", "spec.hostNetwork is true: capture would change the node's own network");
+  }
+  const containers = objects(asObject(pod.spec).containers);
+  if (rules.skipsInjected && containers.length > 1 && containers.some(({ name }) => name === PROXY_CONTAINER)) {
+    return decision(false, "already-injected", `there is a container ${PROXY_CONTAINER} already`);
   }
   if (rules.ignoredNamespaces.includes(namespace)) {
     return decision(false, "system-namespace", `namespace ${namespace} is never injected`);

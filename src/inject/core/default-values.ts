@@ -1,6 +1,13 @@
 import type { Json } from "./json.ts";
+import type { InjectionRules } from "./rules.ts";
+import { overlayValues } from "./values.ts";
 
-/** What an installation has that sets nothing: the values that the built-in templates read. */
+/** What an installation of a release has that sets nothing. */
+export function defaultValues({ values }: InjectionRules): Json {
+  return overlayValues(DEFAULT_VALUES, values);
+}
+
+/** The values that the built-in templates read, as of today. */
 export const DEFAULT_VALUES: Json = {
   global: {
     istioNamespace: "istio-system",

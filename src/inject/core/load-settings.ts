@@ -3,7 +3,7 @@ import { InjectError } from "../inject-error.ts";
 import { mutatePod } from "./admission/mutate-pod.ts";
 import { buildInjectionSettings, type SettingsInput } from "./build-settings.ts";
 import { configProblems, valuesProblems } from "./config-problems.ts";
-import { DEFAULT_VALUES } from "./default-values.ts";
+import { defaultValues } from "./default-values.ts";
 import { isObject, type Json } from "./json.ts";
 import type { InjectionSettings } from "./settings.ts";
 
@@ -30,7 +30,7 @@ export function loadInjectionSettings(sources: SettingsSources, before?: Injecti
   const config = readMap(sources.config);
   const values = readMap(sources.values);
   refuse(sources.config, configProblems(config));
-  refuse(sources.values, valuesProblems(DEFAULT_VALUES, values));
+  refuse(sources.values, valuesProblems(defaultValues(sources.rules), values));
   const settings = naming(sources.config, () => buildInjectionSettings({ ...sources, config, values }));
   const problem = trialProblem(settings);
   if (problem !== undefined && before !== undefined && trialProblem(before) === undefined) {

@@ -1,7 +1,13 @@
+import type { Json } from "./json.ts";
+
 /** What differs between product generations in injection. */
 export interface InjectionRules {
   readonly name: "current" | "1.20" | "1.7";
+  /** Values of an installation that sets nothing, where they are not today's. */
+  readonly values: Json;
   readonly ignoredNamespaces: readonly string[];
+  /** A pod with a proxy beside its containers is left as it is. */
+  readonly skipsInjected: boolean;
   /** `exact`: true and false only; `any-case`: y, yes, true, on in any case are yes, all other text is no. */
   readonly injectWords: "exact" | "any-case";
   readonly readsInjectLabel: boolean;
@@ -34,6 +40,8 @@ export interface SidecarShape {
   readonly truncatesCanonicalName: boolean;
   readonly kubernetesCaVolume: boolean;
   readonly tokenOnlyForThirdPartyJwt: boolean;
+  /** Applications get their traffic on the loopback by the injector's PILOT_ENABLE_INBOUND_PASSTHROUGH, not by the mesh config. */
+  readonly localhostByEnv: boolean;
   /** CNI settings are under `istio_cni` instead of `pilot.cni`. */
   readonly oldCniValues: boolean;
   readonly alwaysAnnotatesInboundPorts: boolean;
@@ -43,7 +51,9 @@ export interface SidecarShape {
 
 const CURRENT: InjectionRules = {
   name: "current",
+  values: {},
   ignoredNamespaces: ["kube-system", "kube-public", "kube-node-lease", "local-path-storage"],
+  skipsInjected: false,
   injectWords: "exact",
   readsInjectLabel: true,
   commandDecides: true,
@@ -66,6 +76,7 @@ const CURRENT: InjectionRules = {
     truncatesCanonicalName: true,
     kubernetesCaVolume: false,
     tokenOnlyForThirdPartyJwt: false,
+    localhostByEnv: false,
     oldCniValues: false,
     alwaysAnnotatesInboundPorts: true,
     keepsGroupAsRoot: false,
@@ -75,6 +86,10 @@ const CURRENT: InjectionRules = {
 const V1_20: InjectionRules = {
   ...CURRENT,
   name: "1.20",
+  values: {
+    global: { hub: "gcr.io/istio-testing", proxy: { tracer: "zipkin" } },
+    istio_cni: { enabled: false, chained: true },
+  },
   injectWords: "any-case",
   nullTimestamps: true,
   rewritesLifecycleHooks: false,
@@ -94,6 +109,7 @@ const V1_20: InjectionRules = {
     truncatesCanonicalName: false,
     kubernetesCaVolume: true,
     tokenOnlyForThirdPartyJwt: true,
+    localhostByEnv: true,
     oldCniValues: true,
     alwaysAnnotatesInboundPorts: false,
     keepsGroupAsRoot: true,
@@ -103,6 +119,23 @@ const V1_20: InjectionRules = {
 const V1_7: InjectionRules = {
   ...V1_20,
   name: "1.7",
+  values: {
+    global: {
+      hub: "docker.io/istio",
+      tag: "1.7.0",
+      proxy: {
+        tracer: "zipkin",
+        readinessInitialDelaySeconds: 1,
+        readinessPeriodSeconds: 2,
+        readinessFailureThreshold: 30,
+      },
+      proxy_init: {
+        resources: { limits: { cpu: "2000m", memory: "1024Mi" }, requests: { cpu: "10m", memory: "10Mi" } },
+      },
+    },
+    istio_cni: { enabled: false, chained: true },
+  },
+  skipsInjected: true,
   ignoredNamespaces: ["kube-system", "kube-public"],
   readsInjectLabel: false,
   commandDecides: false,

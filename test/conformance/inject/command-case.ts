@@ -15,7 +15,7 @@ export async function commandDifference(
   const input = await readFile(join(dir, entry.input), "utf8");
   if (entry.expected === null) return errorDifference(() => injectText(input, settings, { strict: true }), entry);
   const { text, outcomes } = injectText(input, settings, { strict: true });
-  const warned = skipWarnings(outcomes).join("");
+  const warned = skipWarnings(outcomes, settings.rules).join("");
   if (entry.warning_contains !== undefined && !warned.includes(entry.warning_contains)) {
     return `expected a warning with ${entry.warning_contains}, got ${JSON.stringify(warned)}`;
   }

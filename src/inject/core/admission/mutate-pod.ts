@@ -1,5 +1,6 @@
 import type { ProxyConfig } from "../../../istio-api/proxy-config/proxy-config.ts";
 import { checkAnnotations } from "../annotation-checks.ts";
+import { legacyInjectPod } from "../compat/legacy-inject-pod.ts";
 import { annotationsOf } from "../context.ts";
 import { type Decision, decideInjection } from "../decide.ts";
 import { podProxyConfig } from "../documents/inject-document.ts";
@@ -7,8 +8,8 @@ import { asObject, asText, type Json } from "../json.ts";
 import { createPatch, type PatchOperation } from "../json-patch.ts";
 import { canBeNative } from "../native-sidecar.ts";
 import { ownerOfPod } from "../owner.ts";
-import { injectPod } from "../pipeline/inject-pod.ts";
-import { createNormalizer } from "../schema/normalize.ts";
+import { injectPod, type PodRequest } from "../pipeline/inject-pod.ts";
+import { createNormalizer, type Normalizer } from "../schema/normalize.ts";
 import type { InjectionSettings } from "../settings.ts";
 import { keepSpelling } from "./keep-spelling.ts";
 import { openshiftIds, withoutAssignedIds } from "./openshift.ts";
@@ -55,7 +56,7 @@ export function mutatePod(request: PodMutation, given: InjectionSettings): Mutat
   const annotations = annotationsOf(typed);
   checkAnnotations(annotations, settings.rules, settings.proxyConfigRules);
   const { uid, gid } = openshiftIds(openshift ?? {});
-  const injected = injectPod(
+  const injected = injectedBy(
     {
       pod: openshift === undefined ? typed : withoutAssignedIds(typed),
       owner: ownerOfPod(effective),
@@ -77,4 +78,10 @@ export function mutatePod(request: PodMutation, given: InjectionSettings): Mutat
     spec: result.spec,
   };
   return { decision, patch: createPatch(pod, withManaged) };
+}
+
+function injectedBy(request: PodRequest, settings: InjectionSettings, normalize: Normalizer): Json {
+  return settings.rules.name === "1.7"
+    ? legacyInjectPod(request, settings, "webhook")
+    : injectPod(request, settings, normalize);
 }

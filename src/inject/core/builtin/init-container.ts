@@ -27,12 +27,16 @@ export function initContainer(context: TemplateContext): Json {
     env: metadataEnv(context),
     resources: proxyResources(context),
     securityContext: {
-      allowPrivilegeEscalation: values.isSet("global.proxy.privileged"),
-      privileged: values.isSet("global.proxy.privileged"),
-      ...(cni ? unprivileged(context) : PRIVILEGED),
+      ...captureSecurity(context, cni),
       ...(values.isSet("global.proxy.seccompProfile") && { seccompProfile: values.get("global.proxy.seccompProfile") }),
     },
   };
+}
+
+/** Capture is programmed by root with its capabilities, and checked without. */
+export function captureSecurity(context: TemplateContext, cni: boolean): Json {
+  const privileged = context.values.isSet("global.proxy.privileged");
+  return { allowPrivilegeEscalation: privileged, privileged, ...(cni ? unprivileged(context) : PRIVILEGED) };
 }
 
 const PRIVILEGED = {

@@ -1,6 +1,6 @@
 import { InjectError } from "../../inject-error.ts";
 import { cleanProxyConfigText } from "../clean-proxy-config.ts";
-import { annotationsOf, labelsOf, type TemplateContext } from "../context.ts";
+import { annotationsOf, isInboundLocalhost, labelsOf, type TemplateContext } from "../context.ts";
 import { asObject, goJson, isObject, type Json, objects } from "../json.ts";
 import { appContainers } from "./metadata.ts";
 import { otelResourceAttributes } from "./otel.ts";
@@ -44,9 +44,8 @@ export function caEnv({ values }: TemplateContext): readonly Json[] {
   ];
 }
 
-export function localhostEnv({ mesh }: TemplateContext): readonly Json[] {
-  const isLocalhost = mesh.inboundTrafficPolicy?.mode === "LOCALHOST";
-  return isLocalhost ? [env("REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION", "true")] : [];
+export function localhostEnv(context: TemplateContext): readonly Json[] {
+  return isInboundLocalhost(context) ? [env("REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION", "true")] : [];
 }
 
 export const POD_FIELDS: readonly Json[] = [

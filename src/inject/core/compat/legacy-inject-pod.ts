@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { containerPorts } from "../builtin/inbound-ports.ts";
-import { excludedInboundPorts } from "../builtin/metadata.ts";
+import { captureSecurity, coreDumpContainer } from "../builtin/init-container.ts";
+import { canonicalLabels, excludedInboundPorts, isCniEnabled } from "../builtin/metadata.ts";
+import { appendMultusNetwork } from "../builtin/multus.ts";
 import { withoutNulls } from "../builtin/resources.ts";
 import { DATA_VOLUME, PODINFO_VOLUME, pullSecrets, rootCertVolume, tokenVolume } from "../builtin/volumes.ts";
 import {
@@ -10,12 +12,13 @@ import {
   interceptionMode,
   labelsOf,
   type TemplateContext,
+  VALIDATION_CONTAINER,
 } from "../context.ts";
 import { containerImage } from "../image.ts";
 import { asList, asObject, type Json, objects } from "../json.ts";
 import { rewriteAppProbes } from "../pipeline/app-probes.ts";
 import { containersOf, withAnnotations, withLabels, withSpec } from "../pipeline/containers.ts";
-import type { PodRequest } from "../pipeline/inject-pod.ts";
+import { type PodRequest, proxyEnvironment, withProxyEnv } from "../pipeline/inject-pod.ts";
 import { STATUS_ANNOTATION, statusText } from "../pipeline/injection-status.ts";
 import { mergeMetrics } from "../pipeline/metrics-merge.ts";
 import { normalize } from "../schema/normalize.ts";
@@ -26,24 +29,25 @@ import { legacyProxyContainer } from "./legacy-proxy-container.ts";
 /** The record names the template by a hash; this shape has no text. */
 const VERSION = createHash("sha256").update("pilot-agent sidecar 1.7").digest("hex");
 
-/** A pod as `kube-inject` of 1.7 made it: what is added comes after what is there, and nothing is merged. */
-export function legacyInjectPod(request: PodRequest, settings: InjectionSettings): Json {
+/** A pod as 1.7 made it: what is added comes after what is there, and nothing is merged. */
+export function legacyInjectPod(request: PodRequest, settings: InjectionSettings, by: "command" | "webhook"): Json {
   const { statusPort } = request;
   const pod = normalize("PodTemplateSpec", request.pod);
   const context: TemplateContext = { ...settings, ...request, pod };
   const init = interceptionMode(context) === "NONE" ? [] : [initContainer(context)];
   const added = {
-    initContainers: init,
-    containers: [legacyProxyContainer(context, appProbers(pod, context, settings))],
+    initContainers: [...init, ...coreDumpContainer(context)],
+    containers: [legacyProxyContainer(context, appProbers(pod, context, settings), by)],
     volumes: volumes(context),
     ...pullSecrets(context),
   };
   const spec = asObject(pod.spec);
   const holds = settings.values.isSet("global.proxy.holdApplicationUntilProxyStarts");
-  // Metrics are merged before the proxy is there, hence without its environment variable.
-  const merged = mergeMetrics(pod, statusPort, settings.mesh.enablePrometheusMerge ?? true);
+  const withMetrics = (given: Json) => mergeMetrics(given, statusPort, settings.mesh.enablePrometheusMerge ?? true);
+  // The command merges metrics before the proxy is there, hence without its environment variable.
+  const merged = by === "command" ? withMetrics(pod) : pod;
   const rewritten = appProbesRewritten(merged, settings, statusPort, added.containers);
-  const injected = withSpec(rewritten, {
+  const extended = withSpec(rewritten, {
     initContainers: [...asList(spec.initContainers), ...added.initContainers],
     containers: holds
       ? [...added.containers, ...containersOf(rewritten, "containers")]
@@ -53,8 +57,11 @@ export function legacyInjectPod(request: PodRequest, settings: InjectionSettings
     securityContext: { ...asObject(spec.securityContext), fsGroup: 1337 },
     ...dnsConfig(context),
   });
+  const proxyEnv = proxyEnvironment(pod, request.proxyEnv, settings);
+  const injected = by === "command" ? extended : withMetrics(withProxyEnv(extended, proxyEnv, false));
   const labeled = withLabels(injected, {
     ...labelsOf(pod),
+    ...(by === "webhook" && canonicalLabels(context, false)),
     "security.istio.io/tlsMode": labelsOf(pod)["security.istio.io/tlsMode"] || "istio",
     "istio.io/rev": settings.revision,
   });
@@ -62,8 +69,8 @@ export function legacyInjectPod(request: PodRequest, settings: InjectionSettings
   return normalize(
     "PodTemplateSpec",
     withAnnotations(labeled, {
-      ...annotationsOf(rewritten),
-      ...redirectAnnotations(context),
+      ...annotationsOf(injected),
+      ...(by === "command" && redirectAnnotations(context)),
       [STATUS_ANNOTATION]: JSON.stringify({ version: VERSION, ...status }),
     }),
   );
@@ -107,8 +114,9 @@ function initContainer(context: TemplateContext): Json {
   const { values, mesh, proxyConfig } = context;
   const traffic = "traffic.sidecar.istio.io/";
   const excluded = excludedInboundPorts(context);
+  const cni = isCniEnabled(context);
   return {
-    name: INIT_CONTAINER,
+    name: cni ? VALIDATION_CONTAINER : INIT_CONTAINER,
     image: containerImage(context, "proxy_init"),
     imagePullPolicy: values.text("global.imagePullPolicy") || "Always",
     args: [
@@ -132,20 +140,13 @@ function initContainer(context: TemplateContext): Json {
       ...optional(context, "-q", `${traffic}includeOutboundPorts`, "global.proxy.includeOutboundPorts"),
       ...optional(context, "-o", `${traffic}excludeOutboundPorts`, "global.proxy.excludeOutboundPorts"),
       ...optional(context, "-k", `${traffic}kubevirtInterfaces`, ""),
+      ...(cni ? ["--run-validation", "--skip-rule-apply"] : []),
     ],
     env: Object.keys(proxyConfig.proxyMetadata ?? {})
       .sort()
       .map((name) => ({ name, value: proxyConfig.proxyMetadata?.[name] ?? "" })),
     resources: withoutNulls(values.get("global.proxy_init.resources")) ?? {},
-    securityContext: {
-      allowPrivilegeEscalation: values.isSet("global.proxy.privileged"),
-      capabilities: { add: ["NET_ADMIN", "NET_RAW"], drop: ["ALL"] },
-      privileged: values.isSet("global.proxy.privileged"),
-      readOnlyRootFilesystem: false,
-      runAsGroup: 0,
-      runAsNonRoot: false,
-      runAsUser: 0,
-    },
+    securityContext: captureSecurity(context, cni),
   };
 }
 
@@ -164,11 +165,16 @@ function volumes(context: TemplateContext): readonly Json[] {
   ];
 }
 
+const NETWORKS = "k8s.v1.cni.cncf.io/networks";
+
 /** Written with or without a CNI plug-in, where there is something to say. */
 function redirectAnnotations(context: TemplateContext): Record<string, string> {
   const traffic = "traffic.sidecar.istio.io/";
   const given = annotationsOf(context.pod);
+  const networks = given[NETWORKS] ?? "";
+  const isMultus = isCniEnabled(context) && !context.values.isSet("istio_cni.chained");
   const all: Record<string, string> = {
+    [NETWORKS]: isMultus ? appendMultusNetwork(networks, "istio-cni") : networks,
     "sidecar.istio.io/interceptionMode": interceptionMode(context),
     [`${traffic}includeOutboundIPRanges`]: annotationOr(
       context,

@@ -16,8 +16,10 @@ import { containerImage } from "../image.ts";
 import { asObject, type Json, objects } from "../json.ts";
 import { sortedJson } from "../pipeline/app-probes.ts";
 
+const ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
+
 /** The proxy of 1.7. `probers` is what the agent asks the application. */
-export function legacyProxyContainer(context: TemplateContext, probers: string): Json {
+export function legacyProxyContainer(context: TemplateContext, probers: string, by: "command" | "webhook"): Json {
   const { values } = context;
   const hasToken = values.text("global.jwtPolicy") === "third-party-jwt";
   return {
@@ -40,8 +42,17 @@ export function legacyProxyContainer(context: TemplateContext, probers: string):
       ...certsMount(context),
       mount("/etc/istio/pod", "istio-podinfo"),
       ...userMounts(context),
+      // Of a pod that is created, which has the account's token in all its containers.
+      ...(by === "webhook" ? accountMounts(context.pod) : []),
     ],
   };
+}
+
+function accountMounts(pod: Json): readonly Json[] {
+  return objects(asObject(pod.spec).containers)
+    .flatMap(({ volumeMounts }) => objects(volumeMounts))
+    .filter(({ mountPath }) => mountPath === ACCOUNT_FOLDER)
+    .slice(0, 1);
 }
 
 function args(context: TemplateContext): readonly string[] {

@@ -30,6 +30,7 @@ export interface InjectedDocument {
   readonly decision: Decision;
   /** For people: `Deployment "ns/name"`. */
   readonly title: string;
+  readonly name: string;
 }
 
 /** A pod that somebody else may inject: a webhook that runs. */
@@ -93,7 +94,8 @@ export function* documentSteps(
   const answer = own.by === "host-network" ? undefined : yield asked;
   const decision: Decision =
     answer === undefined ? own : { inject: true, by: "policy", reason: `${answer.by} injects it`, warnings: [] };
-  if (!decision.inject) return { document: printed, decision, title };
+  const { name } = owner;
+  if (!decision.inject) return { document: printed, decision, title, name };
   const injected = answer?.pod ?? injectTemplate(pod, owner, settings);
   const result = cronJob?.write(injected) ?? writePodTemplate(printed, place, injected);
   const { nullTimestamps } = settings.rules;
@@ -101,7 +103,7 @@ export function* documentSteps(
   const complete = normalize(asText(given.kind), result, form);
   const isFirst = readStatus(template) === undefined && readStatus(pod) === undefined;
   const recorded = options.strict || !isFirst ? complete : withRestoreRecord(complete, printed);
-  return { document: recorded, decision, title };
+  return { document: recorded, decision, title, name };
 }
 
 /** For people. */
@@ -119,7 +121,7 @@ function decideForCommand(template: Json, namespace: string, { rules, ...setting
     alwaysInjectSelector: settings.alwaysInjectSelector,
   };
   const decision = decideInjection(template, namespace, policy, rules);
-  if (rules.commandDecides || decision.by === "host-network") return decision;
+  if (rules.commandDecides || decision.by === "host-network" || decision.by === "already-injected") return decision;
   return { inject: true, by: "policy", reason: `the command of ${rules.name} injects all workloads`, warnings: [] };
 }
 
@@ -136,7 +138,7 @@ function injectTemplate(pod: Json, owner: WorkloadOwner, settings: InjectionSett
     proxyGid: PROXY_ID,
     proxyEnv: {},
   };
-  return settings.rules.name === "1.7" ? legacyInjectPod(request, settings) : injectPod(request, settings);
+  return settings.rules.name === "1.7" ? legacyInjectPod(request, settings, "command") : injectPod(request, settings);
 }
 
 /** The mesh's ProxyConfig with the pod's own over it. */

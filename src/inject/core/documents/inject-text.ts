@@ -19,6 +19,7 @@ import { isList } from "./workload-kinds.ts";
 /** What became of one workload. */
 export interface Outcome {
   readonly title: string;
+  readonly name: string;
   readonly decision: Decision;
 }
 

@@ -70,7 +70,7 @@ export function injectPod(request: PodRequest, settings: InjectionSettings, norm
 }
 
 /** Cluster and network: the webhook's path beats the values, the pod's label beats both. */
-function proxyEnvironment(
+export function proxyEnvironment(
   pod: Json,
   given: Readonly<Record<string, string>>,
   { values }: InjectionSettings,
@@ -88,7 +88,7 @@ function proxyEnvironment(
 /** Variables that later steps append; on a second injection they are there already and stay last. */
 const APPENDED = ["ISTIO_PROMETHEUS_ANNOTATIONS", "ISTIO_KUBE_APP_PROBERS"];
 
-function withProxyEnv(pod: Json, variables: Readonly<Record<string, string>>, wasInjected: boolean): Json {
+export function withProxyEnv(pod: Json, variables: Readonly<Record<string, string>>, wasInjected: boolean): Json {
   const names = Object.keys(variables).sort();
   if (names.length === 0 || findProxy(pod) === undefined) return pod;
   return withProxy(pod, (proxy) => {

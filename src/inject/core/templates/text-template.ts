@@ -7,7 +7,7 @@ import { TABLES as PROXY_CONFIG } from "../../../protobuf/gen/tables/proxy-confi
 import { MessageTables } from "../../../protobuf/message-tables.ts";
 import { GoStruct, parseTemplate, TemplateError } from "../../../template/index.ts";
 import { InjectError } from "../../inject-error.ts";
-import type { PodTemplate, TemplateContext } from "../context.ts";
+import { isInboundLocalhost, type PodTemplate, type TemplateContext } from "../context.ts";
 import { imagesOf } from "../image.ts";
 import { asObject, isObject, type Json } from "../json.ts";
 import { injectionFunctions } from "./functions.ts";
@@ -81,7 +81,7 @@ function templateData(context: TemplateContext): Json {
     ProxyInitImage: images.init,
     ProxyUID: context.proxyUid,
     ProxyGID: context.proxyGid,
-    InboundTrafficPolicyMode: mesh.inboundTrafficPolicy?.mode === "LOCALHOST" ? "localhost" : "passthrough",
+    InboundTrafficPolicyMode: isInboundLocalhost(context) ? "localhost" : "passthrough",
     CompliancePolicy: context.compliancePolicy,
   };
 }
