@@ -19,7 +19,7 @@ export function toCase(golden: GoldenCase, generate: (golden: GoldenCase) => Ans
   const missing = unsupportedParts(golden);
   return {
     name: golden.name,
-    ...(missing.length > 0 && { unsupported: `kind not supported yet: ${missing.join(", ")}` }),
+    ...(missing.length > 0 && { unsupported: `not supported yet: ${missing.join(", ")}` }),
     run: async () => report(golden, generate(golden)),
   };
 }
