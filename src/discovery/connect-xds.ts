@@ -50,6 +50,7 @@ const PROBLEMS = {
   "left-out": "resource left out",
   "refused-rule": "rule cannot be followed",
   conflict: "listeners exclude each other",
+  "not-there": "there is no such resource",
 } as const;
 
 /** The ADS service with everything it needs, not yet on any port. */
@@ -61,7 +62,7 @@ export function connectXds(
   const { auth = {}, limits = {} } = options;
   const perSecond = (limits.streamsPerSecond ?? 0) > 0 ? (limits.streamsPerSecond ?? 0) : automaticRate();
   const onProblem = ({ effect, conflict, type, resource, reason, object }: ResourceProblem) => {
-    if (conflict === undefined) metrics.rejectedConfigs.add(1, [type]);
+    if (conflict === undefined && effect !== "not-there") metrics.rejectedConfigs.add(1, [type]);
     const of = object && { object: `${object.kind} ${object.namespace}/${object.name}` };
     log.warn(PROBLEMS[effect], { type, resource, reason, ...of });
   };

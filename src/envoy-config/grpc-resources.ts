@@ -26,11 +26,14 @@ export function grpcResources(
   names: readonly string[],
   { guard, encodeRoute }: GrpcEncoding,
 ): readonly EncodedResource[] {
-  const onFailed = (resource: string, policy: FailedObject) =>
-    guard.report({ effect: "refused-rule", type, resource, ...policy });
+  const report = {
+    failed: (resource: string, policy: FailedObject) =>
+      guard.report({ effect: "refused-rule", type, resource, ...policy }),
+    notThere: (resource: string, reason: string) => guard.report({ effect: "not-there", type, resource, reason }),
+  };
   switch (type) {
     case "LDS":
-      return guard.each("LDS", generateGrpcListeners(view, names, onFailed), nameOf, (listener) =>
+      return guard.each("LDS", generateGrpcListeners(view, names, report), nameOf, (listener) =>
         encodeResource("envoy.config.listener.v3.Listener", nameOf(listener), listener),
       );
     case "CDS":

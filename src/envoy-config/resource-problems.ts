@@ -7,9 +7,9 @@ import { type Attempt, describeFailure } from "./shared/attempt.ts";
 export interface ResourceProblem {
   /**
    * `left-out`: the resource is not sent. `refused-rule`: it is, without what a rule asks for and Envoy cannot do. `conflict`: of
-   * two things that exclude each other one is sent.
+   * two things that exclude each other one is sent. `not-there`: what was asked for by name cannot exist.
    */
-  readonly effect: "left-out" | "refused-rule" | "conflict";
+  readonly effect: "left-out" | "refused-rule" | "conflict" | "not-there";
   /** Where two cannot be there together: which kind of conflict it is. */
   readonly conflict?: ConflictKind;
   /** Left out because another resource has the name. */

@@ -8,8 +8,10 @@ import {
   virtualService,
 } from "../../../test/support/discovery/routes.ts";
 import { viewOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
+import { createResourceSource } from "../create-resource-source.ts";
 import { generateEndpoints } from "../endpoints/load-assignment.ts";
 import { generateGrpcRoute } from "../grpc-resources.ts";
+import type { ResourceProblem } from "../resource-problems.ts";
 import { generateGrpcClusters } from "./clusters.ts";
 import { fullHost, generateGrpcListeners, parseTarget } from "./listeners.ts";
 
@@ -98,8 +100,18 @@ describe("listeners of servers", () => {
     expect(serve("[::]:7070")?.address).toEqual({ socketAddress: { address: "::", portValue: 7070 } });
   });
 
-  test.each(["0.0.0.0:7071", "0.0.0.0", "nowhere:7070", "0.0.0.0:99999", ""])("there is none for %j", (name) => {
-    expect(serve(name)).toBeUndefined();
+  test.each([
+    ["0.0.0.0:7071", "no service of the workload leads to port 7071"],
+    ["0.0.0.0", "0.0.0.0 is not an address and a port"],
+    ["nowhere:7070", "nowhere:7070 is not an address and a port"],
+    ["0.0.0.0:99999", "no service of the workload leads to port 99999"],
+    ["", " is not an address and a port"],
+  ])("there is none for %j, and the reason is reported", (name, reason) => {
+    const problems: ResourceProblem[] = [];
+    const source = createResourceSource({ onProblem: (problem) => problems.push(problem) });
+    const resource = PREFIX + name;
+    expect(source.named(viewOf([grpcService("web")]), "LDS", [resource]).resources).toEqual([]);
+    expect(problems).toEqual([{ effect: "not-there", type: "LDS", resource, reason }]);
   });
 
   const labelled = { LABELS: { "security.istio.io/tlsMode": "istio" } };

@@ -14,17 +14,23 @@ import { providedTls } from "./clusters.ts";
 export function generateGrpcListeners(
   view: ProxyView,
   names: readonly string[],
-  onFailed: OnFailed = () => undefined,
+  report: ListenerReport = SILENT,
 ): readonly Listener[] {
   if (names.length === 0) return everyClientListener(view.outbound);
   const listeners = names.flatMap((name) =>
-    isServerListener(name) ? (serverListener(view, name, onFailed) ?? []) : clientListeners(view.outbound, name),
+    isServerListener(name) ? (serverListener(view, name, report) ?? []) : clientListeners(view.outbound, name),
   );
   return [...new Map(listeners.map((listener) => [listener.name, listener])).values()];
 }
 
-/** An access policy of a server's listener cannot be built. */
-type OnFailed = (listener: string, policy: FailedObject) => void;
+interface ListenerReport {
+  /** An access policy of a server's listener cannot be built. */
+  failed(listener: string, policy: FailedObject): void;
+  /** A server asks for a listener that there cannot be: it serves nobody. */
+  notThere(listener: string, reason: string): void;
+}
+
+const SILENT: ListenerReport = { failed: () => undefined, notThere: () => undefined };
 
 /** What a client needs to call the target it asks for, under the name it asks by; one per port when it names none. */
 function clientListeners(scope: OutboundScope, name: string): readonly Listener[] {
@@ -96,10 +102,17 @@ function isServerListener(name: string): boolean {
  * How a gRPC server is to accept connections on an address. Undefined for an address that is none, or a port that no service of the
  * workload leads to. gRPC refuses listener filters and chains that it would have to choose by sniffing.
  */
-function serverListener(view: ProxyView, name: string, onFailed: OnFailed): Listener | undefined {
+function serverListener(view: ProxyView, name: string, report: ListenerReport): Listener | undefined {
   const [, address = "", digits = ""] = /^\[?([^[\]]+?)\]?:(\d{1,5})$/.exec(name.slice(PREFIX.length)) ?? [];
   const port = Number(digits);
-  if (isIP(address) === 0 || !serves(view.inbound, port)) return undefined;
+  if (isIP(address) === 0) {
+    report.notThere(name, `${name.slice(PREFIX.length)} is not an address and a port`);
+    return undefined;
+  }
+  if (!serves(view.inbound, port)) {
+    report.notThere(name, `no service of the workload leads to port ${port}`);
+    return undefined;
+  }
   const kind = isMutual(view, port) ? "mtls" : "plaintext";
   return {
     name,
@@ -110,7 +123,7 @@ function serverListener(view: ProxyView, name: string, onFailed: OnFailed): List
         filters: [
           filter(
             `inbound-hcm${kind}`,
-            buildManager(view, (policy) => onFailed(name, policy)),
+            buildManager(view, (policy) => report.failed(name, policy)),
           ),
         ],
         ...(kind === "mtls" && { transportSocket: MUTUAL_TLS }),
