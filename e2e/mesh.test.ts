@@ -174,6 +174,18 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     });
   });
 
+  test("Envoys look at their own threads every second, not ten times a second: a laptop runs a dozen of them", async () => {
+    const { workloads } = await mesh.status();
+    const front = workloads.find(({ name }) => name === "front")?.admin ?? "";
+    const { configs } = JSON.parse((await fetchAnswer(`${front}/config_dump?mask=bootstrap.watchdogs`)).body);
+    const seldom = { miss_timeout: "2s", megamiss_timeout: "10s" };
+    expect(configs).toContainEqual(
+      expect.objectContaining({
+        bootstrap: { watchdogs: { main_thread_watchdog: seldom, worker_watchdog: seldom } },
+      }),
+    );
+  });
+
   test("every call between services is mutual TLS, shown by the caller's identity, gRPC included", async () => {
     const { catalogue, stock, price } = await page(url);
     const front = "spiffe://cluster.local/ns/shop/sa/front";

@@ -8,7 +8,7 @@ export const CLUSTER_ID = "Kubernetes";
 /** In the agent's folder: a socket reaches across network namespaces. */
 export const CONSOLE_SOCKET = "console.sock";
 
-/** In the agent's folder: what makes Envoy's connections known where it has no user of its own. */
+/** In the agent's folder: what Envoy merges over its bootstrap. */
 export const BOOTSTRAP_OVERRIDE = "bootstrap-override.json";
 
 /** What the application is asked by its agent, who alone reaches it in a namespace. */
@@ -46,8 +46,9 @@ export function agentEnvironment(plan: MeshPlan, workload: Workload, envoyBinary
     XDS_LAST_GOOD: "last-good",
     CONSOLE_SOCKET,
     ...(isNamespaced ? appProbers(workload) : {}),
-    ...(plan.network?.rootless ? { ISTIO_BOOTSTRAP_OVERRIDE: BOOTSTRAP_OVERRIDE } : {}),
-    ...(isWithoutEnvoy ? { DISABLE_ENVOY: "true", OUTPUT_CERTS: "certs" } : {}),
+    ...(isWithoutEnvoy
+      ? { DISABLE_ENVOY: "true", OUTPUT_CERTS: "certs" }
+      : { ISTIO_BOOTSTRAP_OVERRIDE: BOOTSTRAP_OVERRIDE }),
     PROXY_CONFIG: JSON.stringify({
       discoveryAddress: `${plan.controlPlane.host}:${plan.controlPlane.ports.secure}`,
       proxyAdminPort: ports.admin,

@@ -9,11 +9,11 @@ export const ENVOY_MARK = 1337;
 const SOL_SOCKET = 1;
 const SO_MARK = 36;
 
-/** Envoy merges it over its bootstrap. */
-export function markingBootstrap(): string {
+/** A part of Envoy's bootstrap: makes its connections known where it has no user of its own. */
+export function markingBootstrap(): object {
   const mark = { level: SOL_SOCKET, name: SO_MARK, int_value: ENVOY_MARK, state: "STATE_PREBIND" };
   const config = { source_address: { address: "0.0.0.0", port_value: 0 }, socket_options: [mark] };
-  return JSON.stringify({ cluster_manager: { upstream_bind_config: config } });
+  return { cluster_manager: { upstream_bind_config: config } };
 }
 
 /** Inbound ports that are asked from outside and not captured. */
