@@ -4,6 +4,10 @@ export function deepFreeze<Value>(value: Value): Value {
   const prototype = Object.getPrototypeOf(value);
   if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value;
   Object.freeze(value);
-  for (const member of Object.values(value)) deepFreeze(member);
+  // Frozen are thousands of objects at once: a list of the members of each would take longer than the freezing.
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (typeof member === "object" && member !== null) deepFreeze(member);
+  }
   return value;
 }

@@ -29,6 +29,7 @@ export interface FieldEntry {
 export interface MessageTable {
   /** Full name. */
   readonly name: string;
+  readonly fields: readonly FieldEntry[];
   readonly byName: ReadonlyMap<string, FieldEntry>;
   readonly byNumber: ReadonlyMap<number, FieldEntry>;
   /** By JSON name and by name in the .proto file. */
@@ -92,7 +93,7 @@ export class MessageTables {
   }
 
   has(name: string): boolean {
-    return this.#text("messages", name) !== undefined;
+    return this.#messages.has(name) || this.#text("messages", name) !== undefined;
   }
 
   message(name: string): MessageTable {
@@ -103,6 +104,7 @@ export class MessageTables {
     const fields = text === "" ? [] : text.split(",").map((field) => this.#field(field));
     const table: MessageTable = {
       name,
+      fields,
       byName: new Map(fields.map((field) => [field.name, field])),
       byNumber: new Map(fields.map((field) => [field.number, field])),
       bySpelling: new Map(fields.flatMap((field) => [[field.protoName, field] as const, [field.name, field] as const])),

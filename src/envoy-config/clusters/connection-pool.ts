@@ -1,6 +1,7 @@
 import { parseDuration } from "../../base/duration.ts";
 import type { ConnectionPool } from "../../istio-api/specs.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds,
@@ -44,7 +45,7 @@ function toRetryBudget({ percent, minRetryConcurrency, budgetInterval }: NonNull
   };
 }
 
-const WITHOUT_LIMITS: CircuitBreakers = Object.freeze({
+const WITHOUT_LIMITS = constantMessage<CircuitBreakers>({
   thresholds: [
     {
       maxConnections: UNLIMITED,

@@ -1,5 +1,6 @@
 import type { ConsistentHash, LoadBalancer } from "../../istio-api/specs.ts";
 import type { Service } from "../../mesh-model/service.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type { Cluster, Cluster_SlowStartConfig } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { HealthStatusSet } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import { type LocalitySetting, localityBalancing, panicPercent } from "../endpoints/locality-lb.ts";
@@ -57,7 +58,9 @@ interface BalancingOptions {
 
 const SESSION_STATUSES = Object.freeze<HealthStatusSet>({ statuses: ["HEALTHY", "DRAINING", "UNKNOWN", "DEGRADED"] });
 
-const WITHOUT_PANIC: Pick<Cluster, "commonLbConfig"> = Object.freeze({ commonLbConfig: { healthyPanicThreshold: {} } });
+const WITHOUT_PANIC: Pick<Cluster, "commonLbConfig"> = {
+  commonLbConfig: constantMessage({ healthyPanicThreshold: {} }),
+};
 
 function hashing({ ringHash, maglev, minimumRingSize }: ConsistentHash): Balancing {
   if (maglev !== undefined) {

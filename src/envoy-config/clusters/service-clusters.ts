@@ -1,6 +1,7 @@
 import type { Protocol } from "../../istio-api/values/protocol.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { hasSessions, isDynamic, type Service, type ServicePort } from "../../mesh-model/service.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type {
   Cluster,
   Cluster_DiscoveryType,
@@ -150,7 +151,7 @@ function onlyName(endpoints: readonly LocalityLbEndpoints[]): readonly LocalityL
 }
 
 /** Asked for by the name of the cluster. Zero: a cluster waits for its endpoints, as an answer always comes. */
-const EDS = Object.freeze<Cluster_EdsClusterConfig>({
+const EDS = constantMessage<Cluster_EdsClusterConfig>({
   edsConfig: { ads: {}, initialFetchTimeout: "0s", resourceApiVersion: "V3" },
 });
 

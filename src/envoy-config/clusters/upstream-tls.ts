@@ -4,6 +4,7 @@ import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
 import type { NodeTlsFiles } from "../../mesh-model/proxy/proxy-node.ts";
 import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type {
   Cluster,
   Cluster_DiscoveryType,
@@ -74,9 +75,15 @@ const PLAINTEXT: ClientTransport = { sockets: {} };
 function matches(secured: TransportSocket, plain: TransportSocket): readonly Cluster_TransportSocketMatch[] {
   return [
     { name: "tlsMode-istio", match: TLS_MODE_ISTIO, transportSocket: secured },
-    { name: "tlsMode-disabled", match: {}, transportSocket: plain },
+    plain === RAW_BUFFER ? PLAIN_MATCH : { ...PLAIN_MATCH, transportSocket: plain },
   ];
 }
+
+const PLAIN_MATCH = constantMessage<Cluster_TransportSocketMatch>({
+  name: "tlsMode-disabled",
+  match: {},
+  transportSocket: RAW_BUFFER,
+});
 
 function tlsSocket(target: TransportTarget): TransportSocket | undefined {
   const { tls } = target.policy;

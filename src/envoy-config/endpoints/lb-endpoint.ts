@@ -5,6 +5,7 @@ import { formatLocality, type Locality } from "../../mesh-model/locality.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { workloadLabels } from "../../mesh-model/workload-labels.ts";
 import { isIP, isIPv6 } from "../../net/ip.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import { workloadMetadata } from "../telemetry/metric-tags.ts";
@@ -51,7 +52,9 @@ export function toAddress(address: string, port: number): Address {
   return { socketAddress: { address, portValue: port } };
 }
 
-const MTLS: Metadata = Object.freeze({ filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } } });
+const MTLS = constantMessage<Metadata>({
+  filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } },
+});
 
 function metadataOf(
   endpoint: Endpoint,

@@ -1,5 +1,5 @@
 import type { HttpRetries } from "../../istio-api/specs.ts";
-import { pack } from "../../protobuf/envoy/index.ts";
+import { constantMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { RetryPolicy } from "../../protobuf/gen/envoy/config/route/v3.ts";
 
 /** Only failures in which the request cannot have had an effect. */
@@ -22,7 +22,7 @@ const OTHER_PRIORITIES = {
 };
 
 /** What holds for requests that no rule says anything about; one value for all routes. */
-export const DEFAULT_RETRY_POLICY: RetryPolicy = Object.freeze({
+export const DEFAULT_RETRY_POLICY = constantMessage<RetryPolicy>({
   numRetries: 2,
   retryOn: DEFAULT_RETRY_ON,
   retryHostPredicate: OTHER_HOSTS,
@@ -30,7 +30,7 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = Object.freeze({
 });
 
 /** The same host again, where a hash of the request decides on it. */
-const STICKY_RETRY_POLICY: RetryPolicy = Object.freeze(without(DEFAULT_RETRY_POLICY));
+const STICKY_RETRY_POLICY = constantMessage<RetryPolicy>(without(DEFAULT_RETRY_POLICY));
 
 /** `isHashed`: the destination is chosen by a hash of the request. Undefined: no retries. */
 export function buildRetryPolicy(retries: HttpRetries | undefined, isHashed: boolean): RetryPolicy | undefined {

@@ -1,6 +1,6 @@
 import type { ClientTls } from "../../istio-api/specs.ts";
 import type { TlsDefaults } from "../../mesh-model/mesh-settings.ts";
-import { pack } from "../../protobuf/envoy/index.ts";
+import { constantMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { ProxyProtocolConfig_Version, TransportSocket } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {
   CommonTlsContext,
@@ -82,7 +82,7 @@ function validation(tls: ClientTls, sans: readonly string[]): CommonTlsContext {
 }
 
 /** Envoy finds sockets by the type of their settings; this name is on every cluster of a mesh, so that it is a short one. */
-export const RAW_BUFFER: TransportSocket = Object.freeze({
+export const RAW_BUFFER = constantMessage<TransportSocket>({
   name: "raw_buffer",
   typedConfig: pack("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer", {}),
 });

@@ -1,6 +1,7 @@
 import { compareText } from "../../istio-api/config-object.ts";
 import type { NodeTlsFiles } from "../../mesh-model/proxy/proxy-node.ts";
 import { isIP } from "../../net/ip.ts";
+import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type { ConfigSource } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type {
   CommonTlsContext,
@@ -28,11 +29,14 @@ export function workloadTls(options: WorkloadTlsOptions): CommonTlsContext {
     files === undefined ? WORKLOAD_SECRET : fileCertificateName(files.certificateChain, files.privateKey);
   const root = files === undefined ? ROOT_SECRET : fileRootName(files.rootCertificate);
   return {
-    tlsParams: {
-      ...TLS_VERSIONS,
-      ...(minimumVersion !== undefined && { tlsMinimumProtocolVersion: minimumVersion }),
-      ...(cipherSuites !== undefined && { cipherSuites }),
-    },
+    tlsParams:
+      minimumVersion === undefined && cipherSuites === undefined
+        ? TLS_VERSIONS
+        : {
+            ...TLS_VERSIONS,
+            ...(minimumVersion !== undefined && { tlsMinimumProtocolVersion: minimumVersion }),
+            ...(cipherSuites !== undefined && { cipherSuites }),
+          },
     ...(alpnProtocols !== undefined && alpnProtocols.length > 0 && { alpnProtocols }),
     tlsCertificateSdsSecretConfigs: [sdsSecret(certificate)],
     combinedValidationContext: {
@@ -43,7 +47,7 @@ export function workloadTls(options: WorkloadTlsOptions): CommonTlsContext {
 }
 
 /** Said in both directions: Envoy's own upper bound for clients is 1.2. */
-export const TLS_VERSIONS: TlsParameters = Object.freeze({
+export const TLS_VERSIONS = constantMessage<TlsParameters>({
   tlsMinimumProtocolVersion: "TLSv1_2",
   tlsMaximumProtocolVersion: "TLSv1_3",
 });
@@ -126,5 +130,5 @@ const SDS_SOURCE = Object.freeze<ConfigSource>({
 
 const { initialFetchTimeout: _zero, ...SDS_SOURCE_WITH_TIMEOUT } = SDS_SOURCE;
 
-const WORKLOAD_CONFIG: SdsSecretConfig = Object.freeze({ name: WORKLOAD_SECRET, sdsConfig: SDS_SOURCE });
-const ROOT_CONFIG: SdsSecretConfig = Object.freeze({ name: ROOT_SECRET, sdsConfig: SDS_SOURCE });
+const WORKLOAD_CONFIG = constantMessage<SdsSecretConfig>({ name: WORKLOAD_SECRET, sdsConfig: SDS_SOURCE });
+const ROOT_CONFIG = constantMessage<SdsSecretConfig>({ name: ROOT_SECRET, sdsConfig: SDS_SOURCE });

@@ -9,12 +9,27 @@ import {
   WELL_KNOWN,
 } from "../message-tables.ts";
 import { MessageBuffer } from "../wire/message-buffer.ts";
-import { encodeListValue, encodeStruct, encodeValue, type JsonObject, type JsonValue } from "../wire/struct.ts";
+import {
+  type JsonObject,
+  type JsonValue,
+  writeValue as writeJson,
+  writeListValue,
+  writeStruct,
+} from "../wire/struct.ts";
 import { WIRE_BYTES, WIRE_VARINT } from "../wire/wire-reader.ts";
 import { isZero, wireOf, writeScalar } from "./scalar-codec.ts";
 import { writeDuration, writeTimestamp } from "./time-codec.ts";
 
 const EMPTY = "google.protobuf.Empty";
+
+/** The wire form of constants, by the table that they were written with. */
+const CONSTANTS = new WeakMap<object, Map<MessageTable, Buffer>>();
+
+/** A message that is part of thousands of others as it is. It is encoded once. */
+export function constantMessage<Message extends object>(message: Message): Message {
+  CONSTANTS.set(message, new Map());
+  return Object.freeze(message);
+}
 
 /** The wire form of a message given in proto3 JSON form. A member that the message does not have is an error. */
 export function encodeMessage(table: MessageTable, value: object): Buffer {
@@ -122,14 +137,28 @@ function writeNested(
   value: unknown,
   owner: MessageTable,
 ): void {
-  if (type.kind === "message") writeMembers(out, type.table, expectObject(value));
+  if (type.kind === "message") writeMessage(out, type.table, expectObject(value));
   else if (type.kind === "wrapper") writeWrapper(out, type.code, value);
   else if (type.kind === "any") writeAny(out, expectObject(value) as AnyMessage, owner);
   else if (type.kind === "duration") writeDuration(out, value);
   else if (type.kind === "timestamp") writeTimestamp(out, value);
-  else if (type.kind === "struct") out.raw(encodeStruct(expectObject(value) as JsonObject));
-  else if (type.kind === "list") out.raw(encodeListValue(value as readonly JsonValue[]));
-  else out.raw(encodeValue(value as JsonValue));
+  else if (type.kind === "struct") writeStruct(out, expectObject(value) as JsonObject);
+  else if (type.kind === "list") writeListValue(out, value as readonly JsonValue[]);
+  else writeJson(out, value as JsonValue);
+}
+
+function writeMessage(out: MessageBuffer, table: MessageTable, value: object): void {
+  const known = Object.isExtensible(value) ? undefined : CONSTANTS.get(value);
+  if (known === undefined) {
+    writeMembers(out, table, value);
+    return;
+  }
+  let bytes = known.get(table);
+  if (bytes === undefined) {
+    bytes = encodeMessage(table, value);
+    known.set(table, bytes);
+  }
+  out.raw(bytes);
 }
 
 function writeWrapper(out: MessageBuffer, code: ScalarCode, value: unknown): void {

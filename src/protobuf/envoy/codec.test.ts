@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WireError } from "../wire/wire-reader.ts";
-import { CodecError, decodeMessage, encodeAny, encodeMessage, pack } from "./index.ts";
+import { CodecError, constantMessage, decodeMessage, encodeAny, encodeMessage, pack } from "./index.ts";
 
 const CLUSTER = "envoy.config.cluster.v3.Cluster";
 
@@ -28,6 +28,24 @@ describe("encodeMessage and decodeMessage", () => {
       metadata: { filterMetadata: { istio: { subset: "v1", list: [1, true, null, { deep: "yes" }] } } },
     } as const;
     expect(decodeMessage(CLUSTER, encodeMessage(CLUSTER, cluster))).toEqual(cluster);
+  });
+
+  test("a constant is written as any other message is, in every message that has it", () => {
+    const socket = { name: "raw", typedConfig: pack("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer", {}) };
+    const constant = constantMessage({ ...socket });
+    const match = { match: { mode: "\u00e9" }, name: "a" };
+    for (const of of [
+      { transportSocket: constant },
+      { transportSocketMatches: [{ ...match, transportSocket: constant }] },
+    ])
+      for (const name of ["a", "b"])
+        expect(encodeMessage(CLUSTER, { name, ...of })).toEqual(
+          encodeMessage(CLUSTER, JSON.parse(JSON.stringify({ name, ...of }))),
+        );
+    // Not a cluster: what was written for one kind of message is not taken for another.
+    expect(() => encodeMessage("envoy.config.listener.v3.Listener", { address: constant } as object)).toThrow(
+      CodecError,
+    );
   });
 
   test.each([

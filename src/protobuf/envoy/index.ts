@@ -14,6 +14,7 @@ import { type MergeMode, mergeMessages as merge, mergeAny as mergePacked } from 
 import { type EnumTable, MessageTables } from "../message-tables.ts";
 import { TYPE_PREFIX } from "../type-url.ts";
 
+export { constantMessage } from "../binary/encode-message.ts";
 export { CodecError } from "../codec-error.ts";
 export type { AnyMessage } from "../json-types.ts";
 export type MessageName = keyof MessageTypes & string;

@@ -5,7 +5,7 @@ type Members = Readonly<Record<string, unknown>>;
 /** The message as a JSON printer would give it: without zero values. */
 export function withoutZeros(table: MessageTable, message: object): Members {
   const result: Record<string, unknown> = {};
-  for (const field of table.byName.values()) {
+  for (const field of table.fields) {
     const value = (message as Members)[field.name];
     if (value === undefined || (!hasPresence(field) && isZero(field, value))) continue;
     result[field.name] = eachMessage(field, value, withoutZeros);
@@ -16,15 +16,19 @@ export function withoutZeros(table: MessageTable, message: object): Members {
 /** The message with the zero values of members that have no presence; 64-bit integers are numbers. */
 export function withZeros(table: MessageTable, message: object): Members {
   const result: Record<string, unknown> = {};
-  for (const field of table.byName.values()) {
+  for (const field of table.fields) {
     const value = (message as Members)[field.name];
     if (value !== undefined) result[field.name] = eachMessage(field, value, withZeros);
-    else if (field.shape === "list") result[field.name] = [];
-    else if (field.shape === "map") result[field.name] = {};
+    else if (field.shape === "list") result[field.name] = NO_ELEMENTS;
+    else if (field.shape === "map") result[field.name] = NO_ENTRIES;
     else if (!hasPresence(field)) result[field.name] = zeroOf(field.type, true);
   }
   return result;
 }
+
+/** The same for all: most members of most messages are not set. */
+const NO_ELEMENTS: readonly never[] = Object.freeze([]);
+const NO_ENTRIES = Object.freeze({});
 
 /** A sparse message is an empty one. */
 export function zeroOf(type: FieldType, asNumbers: boolean): unknown {

@@ -1,6 +1,6 @@
 import { type Field, message, string } from "./message.ts";
+import { MessageBuffer } from "./message-buffer.ts";
 import { WIRE_BYTES, WIRE_FIXED64, WIRE_VARINT, WireError, WireReader } from "./wire-reader.ts";
-import { WireWriter } from "./wire-writer.ts";
 
 /** A JSON value, as google.protobuf.Value carries it: a bigint is rounded to a double, and never comes back. */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
@@ -23,11 +23,26 @@ export function decodeStruct(bytes: Buffer, depth = 0): JsonObject {
 }
 
 export function encodeStruct(value: JsonObject): Buffer {
-  const writer = new WireWriter();
+  const out = new MessageBuffer(256);
+  writeStruct(out, value);
+  return out.view();
+}
+
+/** The members of a google.protobuf.Struct, as part of a message under construction. */
+export function writeStruct(out: MessageBuffer, value: JsonObject): void {
   for (const [key, member] of Object.entries(value)) {
-    writer.bytes(1, entryCodec.encode({ key, value: encodeValue(member) }));
+    out.tag(1, WIRE_BYTES);
+    const entry = out.open();
+    if (key !== "") {
+      out.tag(1, WIRE_BYTES);
+      out.text(key);
+    }
+    out.tag(2, WIRE_BYTES);
+    const start = out.open();
+    writeValue(out, member);
+    out.close(start);
+    out.close(entry);
   }
-  return writer.finish();
 }
 
 /** Of several members of the oneof the last one counts; none is null. */
@@ -49,15 +64,27 @@ export function decodeValue(bytes: Buffer, depth = 0): JsonValue {
   return value;
 }
 
-export function encodeValue(value: JsonValue): Buffer {
-  const writer = new WireWriter();
-  if (value === null) writer.uint32(1, 0);
-  else if (typeof value === "number" || typeof value === "bigint") writer.double(2, Number(value));
-  else if (typeof value === "string") writer.string(3, value);
-  else if (typeof value === "boolean") writer.uint32(4, value ? 1 : 0);
-  else if (isList(value)) writer.bytes(6, encodeListValue(value));
-  else writer.bytes(5, encodeStruct(value));
-  return writer.finish();
+/** The member of a google.protobuf.Value. */
+export function writeValue(out: MessageBuffer, value: JsonValue): void {
+  if (value === null) {
+    out.tag(1, WIRE_VARINT);
+    out.varint(0);
+  } else if (typeof value === "number" || typeof value === "bigint") {
+    out.tag(2, WIRE_FIXED64);
+    out.double(Number(value));
+  } else if (typeof value === "string") {
+    out.tag(3, WIRE_BYTES);
+    out.text(value);
+  } else if (typeof value === "boolean") {
+    out.tag(4, WIRE_VARINT);
+    out.varint(value ? 1 : 0);
+  } else {
+    out.tag(isList(value) ? 6 : 5, WIRE_BYTES);
+    const start = out.open();
+    if (isList(value)) writeListValue(out, value);
+    else writeStruct(out, value);
+    out.close(start);
+  }
 }
 
 export function isList(value: JsonValue): value is readonly JsonValue[] {
@@ -82,10 +109,14 @@ export function decodeListValue(bytes: Buffer, depth = 0): readonly JsonValue[] 
   return list;
 }
 
-export function encodeListValue(values: readonly JsonValue[]): Buffer {
-  const writer = new WireWriter();
-  for (const value of values) writer.bytes(1, encodeValue(value));
-  return writer.finish();
+/** The values of a google.protobuf.ListValue. */
+export function writeListValue(out: MessageBuffer, values: readonly JsonValue[]): void {
+  for (const value of values) {
+    out.tag(1, WIRE_BYTES);
+    const start = out.open();
+    writeValue(out, value);
+    out.close(start);
+  }
 }
 
 function eachMember(bytes: Buffer, wanted: number, take: (member: Buffer) => void): void {
