@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Pair, type YAMLMap } from "yaml";
 import { type AliasTargets, composeYaml, type Position, startOf } from "./compose-yaml.ts";
-import { readPlainYaml } from "./read-plain-yaml.ts";
+import { type PlainSpots, readPlainYaml } from "./read-plain-yaml.ts";
 import { STRICT_YAML } from "./yaml-profiles.ts";
 
 /** A path into the data: keys of maps, indexes of lists. */
@@ -15,13 +15,39 @@ export function locateYaml(text: string): LocatedYaml {
   const plain = readPlainYaml(text);
   if (plain === undefined) return locateComposed(text);
   // Positions are asked for where something is wrong: most documents never are.
+  let inLines: ReturnType<typeof locatePlain> | undefined;
   let located: LocatedYaml | undefined;
   return {
     data: plain.data,
     locate: (path) => {
+      inLines ??= locatePlain(text);
+      const found = inLines(path);
+      if (found !== undefined) return found;
       located ??= locateComposed(text);
       return "problem" in located ? located.position : located.locate(path);
     },
+  };
+}
+
+/** Of what stands on lines of its own; undefined for members of `{}` and `[]`, which the library has to find. */
+function locatePlain(text: string): (path: YamlPath) => Position | undefined {
+  const spots: PlainSpots = new Map();
+  const root = readPlainYaml(text, spots)?.data;
+  const [start] = (typeof root === "object" && root !== null && spots.get(root)?.values()) || [];
+  return (path) => {
+    let value: unknown = root;
+    let position = start;
+    for (const part of path) {
+      if (typeof value !== "object" || value === null) break;
+      const members = spots.get(value);
+      if (members === undefined) return undefined;
+      const isList = Array.isArray(value);
+      const next = members.get(isList ? part : String(part));
+      if (next === undefined) break;
+      position = next;
+      value = (value as Readonly<Record<string | number, unknown>>)[part];
+    }
+    return position;
   };
 }
 

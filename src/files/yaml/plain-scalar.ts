@@ -12,6 +12,7 @@ export function isKey(key: string): boolean {
 const PLAIN_START = /^(?:[A-Za-z0-9_./~+$(;^]|-[A-Za-z0-9_./])/;
 const INTEGER = /^(?:0|[1-9][0-9]{0,14})$/;
 const DECIMAL = /^(?:0|[1-9][0-9]{0,7})\.[0-9]{1,7}$/;
+const NUMERIC_START = /^[-+.0-9]/;
 /** Any other form of a number. */
 const NUMERIC = /^[-+]?(?:0[xo][0-9a-f]+|\.(?:inf|nan)|(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?)$/i;
 const QUOTED = /^(?:"([^"\\]*)"|'([^']*)')$/;
@@ -28,15 +29,18 @@ const WORDS: Readonly<Record<string, unknown>> = {
   FALSE: false,
 };
 
+const LONGEST_WORD = "false".length;
+
 /** What stands behind a key on its line. */
 export function scalar(rest: string): unknown {
-  const quoted = QUOTED.exec(rest);
+  const quoted = rest.startsWith('"') || rest.startsWith("'") ? QUOTED.exec(rest) : null;
   if (quoted !== null) return quoted[1] ?? quoted[2];
   if (!PLAIN_START.test(rest)) throw NOT_PLAIN;
   const comment = rest.indexOf(" #");
   const text = comment === -1 ? rest : rest.slice(0, comment).trimEnd();
   if (text.includes(": ") || text.endsWith(":")) throw NOT_PLAIN;
-  if (Object.hasOwn(WORDS, text)) return WORDS[text];
+  if (text.length <= LONGEST_WORD && Object.hasOwn(WORDS, text)) return WORDS[text];
+  if (!NUMERIC_START.test(text)) return text;
   if (INTEGER.test(text) || DECIMAL.test(text)) return Number(text);
   if (NUMERIC.test(text)) throw NOT_PLAIN;
   return text;

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { growthFactor } from "../../../test/support/growth-factor.ts";
 import { composeYaml } from "./compose-yaml.ts";
+import { locateYaml } from "./locate-yaml.ts";
 import { readPlainYaml } from "./read-plain-yaml.ts";
 import { splitDocuments } from "./split-documents.ts";
 import { STRICT_YAML } from "./yaml-profiles.ts";
@@ -51,7 +52,10 @@ test("an ordinary document is read without the library", () => {
 
 test.each([
   { name: "text over lines", text: "a: b\n  c" },
-  { name: "a block scalar", text: "a: |\n  b" },
+  { name: "folded text", text: "a: >\n  b\n" },
+  { name: "literal text that ends without a line break", text: "a: |\n  b" },
+  { name: "literal text with its indentation", text: "a: |2\n  b\n" },
+  { name: "literal text of nothing", text: "a: |\n\nb: 1\n" },
   { name: "an anchor", text: "a: &b c" },
   { name: "a tag", text: "a: !!str 1" },
   { name: "a merge", text: "<<: b" },
@@ -154,14 +158,59 @@ test("the documents of this repository are read as the library reads them", () =
   expect(texts.filter(isAsTheLibrarySays).length).toBeGreaterThan(0);
 });
 
-/** False where the text is left to the library. */
+const literalLine = fc
+  .tuple(fc.constantFrom("", " ", "  ", "   ", "    "), fc.constantFrom("", "", "x", "# x", "a: b", "- c", "|", "{"))
+  .map(([indent, content]) => indent + content);
+
+test("literal text is what the library reads", () => {
+  let plain = 0;
+  fc.assert(
+    fc.property(
+      fc.constantFrom("a: ", "a:\n- ", "a:\n  - b: ", "a:\n  b: "),
+      fc.constantFrom("|", "|-", "|+", "| "),
+      fc.array(literalLine, { minLength: 1, maxLength: 6 }),
+      fc.constantFrom("", "\n", "\nd: 1", "\n# c\nd: 1\n"),
+      (start, header, lines, end) => {
+        plain += isAsTheLibrarySays(`${start}${header}\n${lines.join("\n")}${end}`) ? 1 : 0;
+      },
+    ),
+    { numRuns: 10_000 },
+  );
+  expect(plain).toBeGreaterThan(500);
+  const usual = "a:\n  b: |\n    {}\n\n    # x\n  c: |-\n    y\n    z\n\nd: 1\n";
+  expect(readPlainYaml(usual)?.data).toEqual({ a: { b: "{}\n\n# x\n", c: "y\nz" }, d: 1 });
+});
+
+test("a list of ten thousand objects is read without the library", () => {
+  const items = Array.from({ length: 10_000 }, (_, at) => `- kind: Service\n  metadata:\n    name: service-${at}\n`);
+  expect(readPlainYaml(`kind: List\nitems:\n${items.join("")}`)?.data).toMatchObject({ items: { length: 10_000 } });
+});
+
+/** False where the text is left to the library. Members stand where the library finds them. */
 function isAsTheLibrarySays(text: string): boolean {
   const read = readPlainYaml(text);
   if (read === undefined) return false;
+  expectSamePlaces(text, read.data);
   const composed = composeYaml(text, STRICT_YAML);
   if ("problem" in composed) throw new Error(`${JSON.stringify(text)} is refused: ${composed.problem.message}`);
   expect(read.data, JSON.stringify(text)).toStrictEqual(composed.data);
   return true;
+}
+
+function expectSamePlaces(text: string, data: unknown): void {
+  const plain = locateYaml(text);
+  // A comment beyond ASCII is all that makes the library read it.
+  const composed = locateYaml(`${text}${text.endsWith("\n") ? "" : "\n"}# \u00e9`);
+  if ("problem" in plain || "problem" in composed) return;
+  for (const path of [...pathsOf(data), ["nothing"]]) {
+    expect(plain.locate(path), `${JSON.stringify(text)} ${path.join(".")}`).toEqual(composed.locate(path));
+  }
+}
+
+function pathsOf(data: unknown): (string | number)[][] {
+  if (typeof data !== "object" || data === null) return [[]];
+  const members = Object.entries(data).map(([key, value]) => [Array.isArray(data) ? Number(key) : key, value] as const);
+  return [[], ...members.flatMap(([key, value]) => pathsOf(value).map((path) => [key, ...path]))];
 }
 
 test.each([
@@ -171,6 +220,8 @@ test.each([
   { name: "open lists", text: (n: number) => `a: ${"[".repeat(n)}` },
   { name: "blanks in a list", text: (n: number) => `a: [${" ".repeat(n)}` },
   { name: "items", text: (n: number) => `a:\n${"- b\n".repeat(n)}` },
+  { name: "literal text", text: (n: number) => `a: |\n${"  b\n\n".repeat(n)}` },
+  { name: "many literal texts", text: (n: number) => `a:\n${"- |\n  b\n".repeat(n)}` },
 ])("$name: the time grows as the text does", ({ text }) => {
   expect(growthFactor((length) => readPlainYaml(text(length)), 20_000)).toBeLessThan(24);
 });
