@@ -1,4 +1,6 @@
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { ordinaryUser } from "../test/support/mesh/ordinary-user.ts";
 import { helloRule, pairFile } from "../test/support/mesh/pair.ts";
@@ -6,6 +8,7 @@ import { execute, leftovers, startMeshRun } from "../test/support/mesh/run.ts";
 import { needs } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { freePorts } from "../test/support/net/free-ports.ts";
+import { PROGRAM } from "../test/support/process/program.ts";
 import { until } from "../test/support/wait/until.ts";
 
 beforeEach(needs("root", "envoy", "iptables", "setpriv"));
@@ -94,4 +97,20 @@ test("in the background, an ordinary user has namespaces until mesh down, which 
   const state = mesh.state();
   expect(await mesh.cli("down")).toMatchObject({ code: 0 });
   await until(async () => ((await leftovers(state)).length === 0 ? undefined : (await leftovers(state)).join(", ")));
+});
+
+test("what it prints to type is as short as without namespaces, and works", async () => {
+  using user = ordinaryUser();
+  const [port = 0] = await freePorts(1);
+  writeFileSync(join(user.home, "mesh.yaml"), pairFile({ port }));
+  const run = (...words: readonly string[]) => execute([...user.wrapper, PROGRAM, "mesh", ...words], user.home);
+  const up = await run("up", "-d", ...NAMESPACES);
+  try {
+    expect(up.code).toBe(0);
+    expect(up.stdout).toMatch(/\bmesh status\n/);
+    expect(up.stdout).toMatch(/\bmesh down ends it\.\n$/);
+    expect(await run("status")).toMatchObject({ code: 0, stderr: "" });
+  } finally {
+    expect(await run("down")).toMatchObject({ code: 0, stderr: "" });
+  }
 });

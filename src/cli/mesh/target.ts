@@ -144,11 +144,10 @@ export function stateOf(path: string): ReturnType<typeof readState> | "unreadabl
 
 export function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): string {
   const given = flags.string("state-dir");
-  if (given !== "") return resolve(given);
-  return stateHome({
-    isRoot: process.getuid?.() === 0,
-    home: env.HOME,
-    xdgStateHome: env.XDG_STATE_HOME,
-    temporary: tmpdir(),
-  });
+  return given === "" ? defaultHome(env, process.getuid?.() === 0) : resolve(given);
+}
+
+/** Where the state is when nobody says otherwise. */
+export function defaultHome(env: CommandContext["env"], isRoot: boolean): string {
+  return stateHome({ isRoot, home: env.HOME, xdgStateHome: env.XDG_STATE_HOME, temporary: tmpdir() });
 }

@@ -44,7 +44,7 @@ export async function upInUserNamespace(
 
 /** The machine's network for the `mesh up` inside; undefined for any other. Ends with the one outside, without whom nobody reaches it. */
 export function machineOfOutside(env: CommandContext["env"], onGone: () => void): Machine | undefined {
-  if (env[INSIDE] === undefined || process.send === undefined) return undefined;
+  if (!isInside(env) || process.send === undefined) return undefined;
   process.once("disconnect", onGone);
   const machine = machineOutside({
     send: (message) => void process.send?.(message),
@@ -52,6 +52,11 @@ export function machineOfOutside(env: CommandContext["env"], onGone: () => void)
   });
   process.channel?.unref();
   return machine;
+}
+
+/** Whether this is the `mesh up` inside, which is root there and nowhere else. */
+export function isInside(env: CommandContext["env"]): boolean {
+  return env[INSIDE] !== undefined;
 }
 
 /** Without what is meant for this process alone. */

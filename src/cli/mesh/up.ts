@@ -26,6 +26,7 @@ import type { Command, CommandContext } from "../framework/command.ts";
 import { namesInFile } from "./complete.ts";
 import { ruleTexts } from "./rule-texts.ts";
 import {
+  defaultHome,
   FILE_FLAG,
   homeOf,
   type LoadedMeshFile,
@@ -37,7 +38,7 @@ import {
 } from "./target.ts";
 import { createReporter, DETACH_FLAGS, REPORT_FD, startDetached } from "./up-detached.ts";
 import { envoyBinary, launcherPath, programCall, sudoUser } from "./up-program.ts";
-import { machineOfOutside, upInUserNamespace, withoutMark } from "./up-rootless.ts";
+import { isInside, machineOfOutside, upInUserNamespace, withoutMark } from "./up-rootless.ts";
 import { type MeshCall, runningText, triesText } from "./up-text.ts";
 import { createUpView, type UpView } from "./up-view.ts";
 import { readWatches, WATCH_FLAGS } from "./up-watch.ts";
@@ -278,7 +279,8 @@ function callOf(context: CommandContext, name: string): MeshCall {
   const program = flags.string("called-as") || programCall({ env, launcher: launcherPath(), cwd: process.cwd() });
   const home = homeOf(context);
   const isAlone = knownMeshes(home).every((each) => each === name || !isRunning(stateOf(join(home, each))));
-  const stateDir = flags.changed("state-dir") ? ["--state-dir", home] : [];
+  const usual = defaultHome(env, process.getuid?.() === 0 && !isInside(env));
+  const stateDir = !flags.changed("state-dir") || home === usual ? [] : ["--state-dir", home];
   return (words) =>
     [program, "mesh", words, ...(isAlone && !flags.changed("name") ? [] : ["--name", name]), ...stateDir].join(" ");
 }
