@@ -64,6 +64,22 @@ describe("mesh up -d", () => {
     expect(isAlive(mesh.state().parent)).toBe(true);
   });
 
+  test("an application that runs for a moment each time is not taken for ready", async (context) => {
+    needs("envoy")(context);
+    const [port = 0] = await freePorts(1);
+    const slow = `sleep 6; ${serve("late")}`;
+    const file = `services:
+  crash: {calls: [], command: "sleep 1; exit 3"}
+  slow: {port: ${port}, calls: [], command: ${JSON.stringify(slow)}}
+`;
+    await using mesh = startMeshRun({ file, args: ["-d", ...LOOSE] });
+    expect([await mesh.exited, mesh.output()]).toEqual([
+      1,
+      expect.stringContaining("not ready: crash/app: exit code 3"),
+    ]);
+    expect(mesh.output()).not.toContain("not ready: slow");
+  });
+
   test("a start that fails is reported once, in the exit code too, and leaves nothing", async () => {
     const file = "services: {web: {port: 8080, command: [./not-there]}}\n";
     await using mesh = startMeshRun({ file, args: ["-d", ...LOOSE] });

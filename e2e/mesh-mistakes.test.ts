@@ -167,7 +167,7 @@ const MISTAKES: readonly Mistake[] = [
       "Gateway",
       "{selector: {istio: ingressgateway}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ['*']}]}",
     ),
-    says: 'mesh.yaml:4: selector not found: "istio=ingressgateway"',
+    says: 'mesh.yaml:4: selector not found: "istio=ingressgateway": no workload has these labels (Gateway default/x)\n',
     code: 1,
   },
 ];

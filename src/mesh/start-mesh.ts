@@ -35,6 +35,7 @@ import { localEntries, type MeshStatus, readMeshStatus } from "./mesh-status.ts"
 import { prepareFolders, refuseForeignFolder } from "./prepare-folders.ts";
 import { findFreePorts } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
+import { TRIAL_MS } from "./process/start-part.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import { startControlServer } from "./start-control-server.ts";
 import { type HealthChecks, startHealthChecks } from "./start-health-checks.ts";
@@ -44,7 +45,7 @@ import { lockFolder } from "./state/lock.ts";
 import { controlSocketOf, createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
 import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
-import { untilReady } from "./until-ready.ts";
+import { untilReady, untilReadyTogether } from "./until-ready.ts";
 import { watchAppFiles } from "./watch-app-files.ts";
 import { startLogWatch } from "./watch-logs.ts";
 import { watchProgress } from "./watch-progress.ts";
@@ -223,8 +224,10 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     entries: () => localEntries(plan, relays),
     status,
     untilReady: (limitMs: number) =>
-      untilReady(
-        plan.workloads.map((workload) => () => parts.workloadObstacle(workload)),
+      untilReadyTogether(
+        plan.workloads.map((workload) => async () => {
+          return (await parts.workloadObstacle(workload)) ?? trialObstacle(parts, workload.name);
+        }),
         { limitMs, signal, isHopeless: (index) => keepsCrashing(parts, plan.workloads[index]?.name ?? "") },
       ),
     // Parts are restarted after any failure: a mesh does not end by itself.
@@ -252,6 +255,13 @@ function createLateTraffic(options: MeshSourcesOptions): TrafficWatch {
 /** Waiting longer would only keep its user from reading why. */
 function keepsCrashing(parts: MeshParts, workload: string): boolean {
   return [`${workload}/app`, `${workload}/agent`].some((part) => parts.status(part).phase === "crash-loop");
+}
+
+/** An application that has ended by itself may do so again: it is ready once it has run for a while. */
+function trialObstacle(parts: MeshParts, workload: string): string | undefined {
+  const status = parts.status(`${workload}/app`);
+  const isTried = status.phase === "running" && status.restarts > 0 && Date.now() - status.since < TRIAL_MS;
+  return isTried ? `${workload}/app: it has ended and was started again a moment ago` : undefined;
 }
 
 /** The same for every plan of this run. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { untilReady } from "./until-ready.ts";
+import { untilReady, untilReadyTogether } from "./until-ready.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -41,4 +41,18 @@ test("who does not want to wait any more gets what is left at once", async () =>
 test("a question that fails fails the whole", async () => {
   const asking = untilReady([async () => Promise.reject(new Error("broken"))], { limitMs: 1000, signal: NEVER });
   await expect(asking).rejects.toThrow("broken");
+});
+
+test("who was ready and objects again while others were waited for is waited for, too", async () => {
+  const answers = [undefined, "ended", "ended", undefined];
+  const wavering = async () => answers.shift();
+  const slow = reluctant(1, "slow");
+  expect(await untilReadyTogether([wavering, slow.ask], { limitMs: 60_000, signal: NEVER })).toEqual([]);
+  expect(answers).toEqual([]);
+});
+
+test("who objects again when the time is over is reported", async () => {
+  const answers = [undefined];
+  const ended = async () => (answers.length > 0 ? answers.pop() : "ended");
+  expect(await untilReadyTogether([ended], { limitMs: -1, signal: NEVER })).toEqual(["ended"]);
 });

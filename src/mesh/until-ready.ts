@@ -27,3 +27,17 @@ export async function untilReady(
   );
   return answers.filter((answer) => answer !== undefined);
 }
+
+/** All of them in one look: who was ready and is not any more is waited for again. */
+export async function untilReadyTogether(
+  questions: readonly (() => Promise<string | undefined>)[],
+  { limitMs, ...options }: UntilReadyOptions,
+): Promise<readonly string[]> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const left = await untilReady(questions, { ...options, limitMs: deadline - Date.now() });
+    if (left.length > 0 || options.signal.aborted) return left;
+    const answers = await Promise.all(questions.map((ask) => ask()));
+    if (answers.every((answer) => answer === undefined)) return [];
+  }
+}

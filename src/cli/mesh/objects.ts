@@ -5,7 +5,7 @@ import { KINDS, type Kind } from "../../istio-api/kinds.ts";
 import { type MeshState, runningState, type StateFolder, sendObjects, table } from "../../mesh/index.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
 import type { CompletionInput } from "../framework/flags.ts";
-import { type RuleText, reviewRules } from "./review.ts";
+import { APPLIED, type RuleText, reviewRules } from "./review.ts";
 import { runningTexts } from "./rule-texts.ts";
 import { TARGET_FLAGS, targetFolder } from "./target.ts";
 import { oneOf, UsageMistake } from "./usage-mistake.ts";
@@ -122,8 +122,6 @@ export const deleteCommand: Command = {
     return problems.length === 0 ? 0 : 1;
   },
 };
-
-const APPLIED = "applied";
 
 interface Found {
   readonly folder: StateFolder;

@@ -105,3 +105,9 @@ test("an object inside the mesh file is found at its line there", async () => {
   const { errors } = await reviewRules(mesh, [{ file: "mesh.yaml", text, line: 17 }]);
   expect(errors).toEqual([expect.stringMatching(/^mesh\.yaml:17: kind Gatewayy is not known; did you mean Gateway\?/)]);
 });
+
+test("an applied object has no line, and is told apart from files", async () => {
+  const text = JSON.stringify({ apiVersion: "networking.istio.io/v1", kind: "Gatewayy", metadata: { name: "x" } });
+  const { errors } = await reviewRules(mesh, [{ file: "applied", text, line: 1 }]);
+  expect(errors).toEqual([expect.stringMatching(/^applied: kind Gatewayy is not known; did you mean Gateway\?/)]);
+});

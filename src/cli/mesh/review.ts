@@ -33,7 +33,7 @@ export async function reviewRules(mesh: ReviewedMesh, texts: readonly RuleText[]
   for (const { file, text, line } of texts) {
     for (const problem of parseConfigText(text, { defaultNamespace: mesh.namespace }).problems) {
       const { severity, field, message, object } = problem;
-      const where = line === undefined ? `${file}:${problem.line}:${problem.column}` : `${file}:${line}`;
+      const where = line === undefined ? `${file}:${problem.line}:${problem.column}` : placeOf(file, line);
       add(
         severity === "error" ? "errors" : "warnings",
         where,
@@ -53,8 +53,8 @@ export async function reviewRules(mesh: ReviewedMesh, texts: readonly RuleText[]
   }
   for (const finding of await analyzed(objects, mesh, rooms)) {
     const { position, level, message, object } = finding;
-    const where = position === undefined ? "" : `${position.file}:${position.line}`;
-    add(level === "Error" ? "errors" : "warnings", where, `${message} (${nameOf(object)})`);
+    const where = position === undefined ? "" : placeOf(position.file, position.line);
+    add(level === "Error" ? "errors" : "warnings", where, `${inMeshWords(message)} (${nameOf(object)})`);
   }
   const linesOf = (level: Level) => [...new Set(found.filter((each) => each.level === level).map(({ line }) => line))];
   return { errors: linesOf("errors"), warnings: linesOf("warnings") };
@@ -73,7 +73,19 @@ function nameOf({ kind, namespace, name }: Pick<AnalyzedObject, "kind" | "namesp
 
 function whereOf({ locate }: AnalyzedObject): string {
   const position = locate?.([]);
-  return position === undefined ? "" : `${position.file}:${position.line}`;
+  return position === undefined ? "" : placeOf(position.file, position.line);
+}
+
+/** In place of the file of an object that was applied, which has no lines any more. */
+export const APPLIED = "applied";
+
+function placeOf(file: string, line: number): string {
+  return file === APPLIED ? file : `${file}:${line}`;
+}
+
+/** Analyzers speak of clusters; names, which are quoted, stay as they are. */
+function inMeshWords(message: string): string {
+  return message.replace(/(?<![\w".-])pod(s?)(?![\w".-])/g, "workload$1");
 }
 
 /** What only a mesh of one machine can get wrong. */

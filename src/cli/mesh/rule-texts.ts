@@ -12,7 +12,7 @@ import {
   yamlFiles,
 } from "../../mesh/index.ts";
 import type { CommandContext } from "../framework/command.ts";
-import type { RuleText } from "./review.ts";
+import { APPLIED, type RuleText } from "./review.ts";
 
 export interface RuleTexts {
   readonly texts: readonly RuleText[];
@@ -38,7 +38,7 @@ export function runningTexts(
   env: CommandContext["env"],
 ): RuleTexts {
   const applied = existsSync(folder.applied) ? folderTexts(folder.applied) : { texts: [], problems: [] };
-  const named = applied.texts.map(({ text }) => ({ file: "applied", text, line: 1 }));
+  const named = applied.texts.map(({ text }) => ({ file: APPLIED, text, line: 1 }));
   if (source?.path === undefined) return { texts: [...inlineTexts(folder), ...named], problems: applied.problems };
   try {
     const parsed = parseMeshFile(readInputSync(source.path), surroundings(source.directory, env));

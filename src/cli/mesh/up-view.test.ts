@@ -57,3 +57,11 @@ test("elsewhere there are lines", () => {
   view.say("warn", "web/app: exit code 1");
   expect(written()).toBe("web/app: nothing listens on port 8080 yet (for 7 s)\nwarn: web/app: exit code 1\n");
 });
+
+test("when all is ready nobody is told so once more", () => {
+  const { view, written } = recorded(false);
+  view.progress([waiting("web", "app: nothing listens on port 8080 yet")]);
+  view.settle(true);
+  view.progress([ready("web")]);
+  expect(written()).toBe("web/app: nothing listens on port 8080 yet (for 7 s)\n");
+});

@@ -15,8 +15,8 @@ export interface UpView {
   print(text: string): void;
   output(workload: string, text: string): void;
   progress(rows: readonly WorkloadProgress[]): void;
-  /** The table goes; what is late from now on is printed in lines. */
-  settle(): void;
+  /** The table goes; what is late from now on is printed in lines, unless all is ready. */
+  settle(isReady?: boolean): void;
 }
 
 /** A wait longer than this for the same thing is printed; the next time after three times as long. */
@@ -28,6 +28,7 @@ export function createUpView(options: UpViewOptions): UpView {
   const { isTerminal, hasColours, now } = options;
   const announce = createAnnouncer(now);
   let isLive = isTerminal;
+  let isOver = false;
   let drawn = "";
   let width = 0;
   const erase = () => {
@@ -53,6 +54,7 @@ export function createUpView(options: UpViewOptions): UpView {
       above(() => options.print(prefixLines(workload, text, { width, hasColours })));
     },
     progress(rows) {
+      if (isOver) return;
       if (!isLive) {
         for (const line of announce(rows)) say("info", line);
         return;
@@ -63,7 +65,8 @@ export function createUpView(options: UpViewOptions): UpView {
       drawn = next;
       options.print(drawn);
     },
-    settle() {
+    settle(isReady = false) {
+      isOver = isReady;
       erase();
       drawn = "";
       isLive = false;

@@ -199,7 +199,7 @@ async function runMesh(run: UpRun): Promise<number> {
   }
   const tries = isDemo ? writeTries(folder.path) : undefined;
   const waiting = await mesh.untilReady(READY_MS);
-  view.settle();
+  view.settle(waiting.length === 0);
   if (!signal.aborted) printSummary(run, { mesh, waiting, tries, folder });
   run.onStarted?.(waiting);
   await untilAborted(signal);

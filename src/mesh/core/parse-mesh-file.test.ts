@@ -104,6 +104,13 @@ test.each([
     says: [expect.stringMatching(/^3:5: services\.web\.comand: "comand" is not known here; did you mean command\?$/)],
   },
   {
+    title: "a file of Istio objects",
+    text: "apiVersion: networking.istio.io/v1\nkind: Gateway\n---\napiVersion: networking.istio.io/v1\nkind: Sidecar\n",
+    says: [
+      "1:1: this is a file of Istio objects, not a mesh file; mesh apply -f takes it, and with --dry-run only looks at it",
+    ],
+  },
+  {
     title: "a port out of range",
     text: "services:\n  web:\n    port: 70000\n    command: x\n",
     says: ["3:5: services.web.port: is 70000, allowed are 1 to 65535"],

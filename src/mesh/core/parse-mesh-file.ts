@@ -32,6 +32,7 @@ export type ParsedMeshFile = { readonly file: MeshFile } | { readonly problems: 
 
 /** The text of a mesh.yaml with what it refers to. All problems at once, each with its position. */
 export function parseMeshFile(text: string, around: FileSurroundings = TEXT_ALONE): ParsedMeshFile {
+  if (/^apiVersion:/m.test(text) && /^kind:/m.test(text)) return { problems: [OBJECTS] };
   const yaml = locateYaml(text);
   if ("problem" in yaml) return { problems: [{ ...yaml.position, text: `YAML: ${yaml.problem}` }] };
   if (yaml.data === null || yaml.data === undefined) {
@@ -71,6 +72,12 @@ export function parseMeshFile(text: string, around: FileSurroundings = TEXT_ALON
   const twins = twinProblems(file);
   return twins.length > 0 ? { problems: twins.map(located(locate)) } : { file };
 }
+
+const OBJECTS: FileProblem = {
+  line: 1,
+  column: 1,
+  text: "this is a file of Istio objects, not a mesh file; mesh apply -f takes it, and with --dry-run only looks at it",
+};
 
 function noServices(own: Partial<RawFile>, locate: Locate): FileProblem {
   if (own.import !== undefined)

@@ -53,7 +53,7 @@ export interface Part {
   kill(signal: NodeJS.Signals): boolean;
 }
 
-const TRIAL_MS = 3000;
+export const TRIAL_MS = 3000;
 const LAST_LINES = 8;
 
 /** Starts the process and starts it again whenever it ends; never throws, what is wrong shows in its status. */
