@@ -9,9 +9,11 @@ export function logExit(end: {
   readonly exit: EnvoyExit;
   readonly epoch: number | undefined;
   readonly phase: EnvoyPhase;
+  /** No other epoch runs. */
+  readonly isLast: boolean;
 }): void {
-  const { log, exit, epoch, phase } = end;
-  if (phase === "draining") {
+  const { log, exit, epoch, phase, isLast } = end;
+  if (phase === "draining" && isLast) {
     log.info(`Envoy exited with status ${exit.text}`);
     log.info("Graceful termination logic ended prematurely, envoy process terminated early");
     return;
@@ -21,7 +23,8 @@ export function logExit(end: {
     log.warn("Aborted proxy instance");
     return;
   }
-  if (phase !== "running") return;
+  // An epoch that was replaced ends in its time, also during the drain of the one that serves.
+  if (phase !== "running" && phase !== "draining") return;
   const name = epoch === undefined ? "Envoy" : `Epoch ${epoch}`;
   if (exit.kind === "killed") log.warn("Envoy may have been out of memory killed. Check memory usage and limits.");
   if (exit.kind === "clean") log.info(`${name} exited normally`);

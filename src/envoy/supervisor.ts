@@ -141,7 +141,10 @@ export function createSupervisor(parts: SupervisorParts): Supervisor {
 
   async function exited(number: number, epoch: RunningEpoch, exit: EnvoyExit): Promise<void> {
     running.delete(number);
-    logExit({ log, exit, epoch: parts.memory === undefined ? undefined : number, phase: state.phase });
+    const isLast = !("epochs" in state) || state.epochs.length < 2;
+    const end = { log, exit, epoch: parts.memory === undefined ? undefined : number, phase: state.phase, isLast };
+    // Of one whose preparation was broken off there is nothing to tell.
+    if (epoch.pid !== undefined || isLast || state.phase === "running") logExit(end);
     if (state.phase === "running") options.onExit?.(exit.text);
     if (state.phase === "running" && exit.kind !== "clean") {
       options.metrics?.failures.inc([exit.kind]);

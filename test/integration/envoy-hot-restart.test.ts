@@ -86,6 +86,19 @@ describe("with the real Envoy", () => {
     expect(existsSync(`/dev/shm/envoy_shared_memory_${baseId * 10}`)).toBe(false);
   });
 
+  test("a parent that ends during the drain of its child is not taken for the end of the drain", async () => {
+    using t = await setUp();
+    const termination = { ...t.options.termination, drainMs: 60_000 };
+    await using envoy = await startEnvoy({ ...t.options, termination });
+    await until("epoch 0", () => isLive(envoy, 0));
+    envoy.reload("test");
+    await until("epoch 1", () => isLive(envoy, 1));
+    void envoy.terminate();
+    await until("the parent's exit", () => t.log.texts().includes("info Epoch 0 exited normally"));
+    expect(t.log.texts().join()).not.toContain("ended prematurely");
+    await envoy.stop();
+  });
+
   test("a reload before the first epoch is live waits for it", async () => {
     using t = await setUp();
     await using envoy = await startEnvoy(t.options);
