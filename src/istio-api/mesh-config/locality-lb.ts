@@ -68,19 +68,18 @@ function* reasons({ distribute = [], failover = [], failoverPriority = [] }: Loc
 
 /** Localities of one list must not cover each other; only the first problem of a list is reported. */
 function* localities(names: readonly string[]): Generator<string> {
-  const seen: string[][] = [];
+  const seen = createSeenLocalities();
   for (const name of names) {
     const stars = name.split("*").length - 1;
     if (stars > 1 || (stars === 1 && !name.endsWith("*"))) {
       return yield `locality ${name} wildcard '*' number can not exceed 1 and must be in the end`;
     }
     const parts = splitLocality(name);
-    if (!seen.some(([region]) => region === "*") && parts.some((part) => part === "")) {
+    if (!seen.hasAll() && parts.some((part) => part === "")) {
       return yield `locality ${name} must not contain empty region/zone/subzone info`;
     }
-    if (seen.some((earlier) => overlaps(earlier, parts)))
-      return yield `locality ${name} overlap with previous specified ones`;
-    seen.push(parts);
+    if (seen.overlap(parts)) return yield `locality ${name} overlap with previous specified ones`;
+    seen.add(parts);
   }
 }
 
@@ -90,13 +89,25 @@ function splitLocality(name: string): string[] {
   return [region, ...(zone === undefined ? [] : [zone]), ...(rest.length === 0 ? [] : [rest.join("/")])];
 }
 
-/** An earlier locality covers a later one of the same or greater depth; a later, shorter one collides when it names the same region. */
-function overlaps(earlier: readonly string[], later: readonly string[]): boolean {
-  if (earlier[0] === "*") return true;
-  if (earlier[0] !== later[0]) return false;
-  if (earlier.length === 1 || later.length === 1) return true;
-  if (earlier[1] === "*") return true;
-  if (earlier[1] !== later[1]) return false;
-  if (earlier.length === 2 || later.length === 2) return true;
-  return earlier[2] === "*" || earlier[2] === later[2];
+/**
+ * An earlier locality covers a later one of the same or greater depth; a later, shorter one collides when it names the same region or zone.
+ * Looked up, not compared one by one: lists come from rule objects.
+ */
+function createSeenLocalities() {
+  /** Localities, and what they are in. */
+  const named = new Set<string>();
+  /** Where everything below is taken. */
+  const whole = new Set<string>();
+  return {
+    hasAll: () => whole.has("*"),
+    overlap: (parts: readonly string[]) => {
+      const places = parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+      return whole.has("*") || places.some((place) => whole.has(place)) || named.has(places.at(-1) ?? "");
+    },
+    add: (parts: readonly string[]) => {
+      const places = parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+      for (const place of places) named.add(place);
+      whole.add(parts.at(-1) === "*" ? (places.at(-2) ?? "*") : (places.at(-1) ?? ""));
+    },
+  };
 }

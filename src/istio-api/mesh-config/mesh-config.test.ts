@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
 import { generationRules } from "../../settings/generations.ts";
 import { extensionProviderProblems } from "./extension-provider-problems.ts";
+import { localityLbProblems } from "./locality-lb.ts";
 import { defaultMeshConfig } from "./mesh-config.ts";
 import { applyMeshConfig } from "./parse-mesh-config.ts";
 import { formatMeshProblems, meshConfigProblems, meshConfigWarnings } from "./validate-mesh-config.ts";
@@ -309,4 +310,26 @@ describe("extension providers", () => {
     expect(problems).toEqual([]);
     expect(extensionProviderProblems(config)).toEqual(says.map((reason) => `invalid extension provider a: ${reason}`));
   });
+});
+
+test.each([
+  { from: ["*", "a"], second: true },
+  { from: ["a", "a/b"], second: true },
+  { from: ["a/b", "a"], second: true },
+  { from: ["a/*", "a"], second: true },
+  { from: ["a/*", "a/b/c"], second: true },
+  { from: ["a/b", "a/b/c"], second: true },
+  { from: ["a/b/c", "a/b"], second: true },
+  { from: ["a/b/*", "a/b/c"], second: true },
+  { from: ["a/b/*", "a/b"], second: true },
+  { from: ["a/b/c", "a/b/c"], second: true },
+  { from: ["a/b", "a/*"], second: false },
+  { from: ["a/b/c", "a/b/*"], second: false },
+  { from: ["a/b", "a/c"], second: false },
+  { from: ["a/b/c", "a/b/d"], second: false },
+  { from: ["a", "b"], second: false },
+])("of the localities $from the second overlaps: $second", ({ from, second }) => {
+  const distribute = from.map((name) => ({ from: name, to: { r: 100 } }));
+  const says = localityLbProblems({ distribute }).map(({ message }) => message);
+  expect(says).toEqual(second ? [`locality ${from[1]} overlap with previous specified ones`] : []);
 });

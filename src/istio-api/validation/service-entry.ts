@@ -77,12 +77,13 @@ function validatePorts(report: Report, { ports }: ServiceEntrySpec): void {
 
 function validateResolution(report: Report, spec: ServiceEntrySpec): void {
   const { resolution, endpoints, hosts } = spec;
+  const portNames = new Set(spec.ports.map(({ name }) => name));
   switch (resolution) {
     case "NONE":
       if (endpoints.length > 0) report.error("no endpoints should be provided for resolution type none", "endpoints");
       return;
     case "STATIC":
-      each(report, "endpoints", endpoints, (at, endpoint) => validateEndpoint(at, endpoint, spec));
+      each(report, "endpoints", endpoints, (at, endpoint) => validateEndpoint(at, endpoint, spec, portNames));
       return;
     case "DYNAMIC_DNS":
       validateDynamic(report, spec);
@@ -101,7 +102,7 @@ function validateResolution(report: Report, spec: ServiceEntrySpec): void {
       if (resolution === "DNS_ROUND_ROBIN" && endpoints.length > 1) {
         report.error(`there must only be 0 or 1 endpoint for resolution mode ${resolution}`, "endpoints");
       }
-      each(report, "endpoints", endpoints, (at, endpoint) => validateEndpoint(at, endpoint, spec));
+      each(report, "endpoints", endpoints, (at, endpoint) => validateEndpoint(at, endpoint, spec, portNames));
   }
 }
 
@@ -122,7 +123,12 @@ function validateDynamic(report: Report, { hosts, addresses, endpoints, ports, r
 
 const DYNAMIC_PROTOCOLS: ReadonlySet<Protocol> = new Set(["HTTP", "HTTP2", "GRPC", "TLS"]);
 
-function validateEndpoint(report: Report, endpoint: WorkloadEntrySpec, { ports, resolution }: ServiceEntrySpec): void {
+function validateEndpoint(
+  report: Report,
+  endpoint: WorkloadEntrySpec,
+  { ports, resolution }: ServiceEntrySpec,
+  portNames: ReadonlySet<string>,
+): void {
   const { address } = endpoint;
   if (resolution === "STATIC" && isUnixAddress(address)) {
     validateUnixEndpoint(report, endpoint);
@@ -137,9 +143,8 @@ function validateEndpoint(report: Report, endpoint: WorkloadEntrySpec, { ports, 
   }
   if (!isUnixAddress(address)) {
     for (const [name, port] of Object.entries(endpoint.ports)) {
-      const isDefined = ports.some((candidate) => candidate.name === name);
       report.error(
-        isDefined ? undefined : `endpoint port ${port} is not defined by the service entry: ${name}`,
+        portNames.has(name) ? undefined : `endpoint port ${port} is not defined by the service entry: ${name}`,
         "ports",
         name,
       );

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { growthFactor } from "../../../test/support/growth-factor.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
 import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
@@ -803,4 +804,55 @@ test("random specs of every kind give an object or errors with a place, and neve
     }),
     { numRuns: 500 },
   );
+});
+
+const many = <T>(count: number, item: (index: number) => T) => Array.from({ length: count }, (_, index) => item(index));
+const host = (index: number) => `h${index}.example`;
+const distribute = (count: number, locality: (index: number) => string) => ({
+  host: "web",
+  trafficPolicy: {
+    outlierDetection: {},
+    loadBalancer: {
+      localityLbSetting: { distribute: many(count, (index) => ({ from: locality(index), to: { r: 100 } })) },
+    },
+  },
+});
+
+/** What whoever may write one rule can send to the webhook, which answers in the thread that serves. */
+const LARGE: readonly { readonly name: string; readonly kind: Kind; readonly spec: (n: number) => unknown }[] = [
+  { name: "hosts", kind: "VirtualService", spec: (n) => http({ route: to }, { hosts: many(n, host) }) },
+  {
+    name: "wildcards",
+    kind: "VirtualService",
+    spec: (n) => http({ route: to }, { hosts: many(n, (index) => `*.${host(index)}`) }),
+  },
+  {
+    name: "server names",
+    kind: "VirtualService",
+    spec: (n) => ({ hosts: many(n, host), tls: [{ match: [{ sniHosts: many(n, host) }], route: to }] }),
+  },
+  {
+    name: "server names that no host covers",
+    kind: "VirtualService",
+    spec: (n) => ({
+      hosts: many(n, host),
+      tls: [{ match: [{ sniHosts: many(n, (index) => `x${index}.other`) }], route: to }],
+    }),
+  },
+  {
+    name: "ports of an endpoint",
+    kind: "ServiceEntry",
+    spec: (n) => ({
+      hosts: ["a.example"],
+      resolution: "STATIC",
+      ports: many(n, (index) => ({ number: index + 1, name: `p${index}`, protocol: "TCP" })),
+      endpoints: [{ address: "10.0.0.1", ports: Object.fromEntries(many(n, (index) => [`p${index}`, 80])) }],
+    }),
+  },
+  { name: "regions", kind: "DestinationRule", spec: (n) => distribute(n, (index) => `r${index}`) },
+  { name: "zones of a region", kind: "DestinationRule", spec: (n) => distribute(n, (index) => `r/z${index}`) },
+];
+
+test.each(LARGE)("many $name: the time grows as the object does", ({ kind, spec }) => {
+  expect(growthFactor((count) => void problemsOf(kind, spec(count)), 1500)).toBeLessThan(24);
 });

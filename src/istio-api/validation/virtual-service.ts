@@ -2,7 +2,7 @@ import { isIP } from "../../net/ip.ts";
 import type { ConfigObject } from "../config-object.ts";
 import type { HttpRoute, TcpMatch, TcpRoute, TlsMatch, TlsRoute, VirtualServiceSpec } from "../specs.ts";
 import { wildcardDomainProblem } from "../values/dns-name.ts";
-import { hostCovers, hostsOverlap } from "../values/hostname.ts";
+import { createHostCover, earlierOverlaps } from "../values/hostname.ts";
 import { validateWeighted } from "./destination.ts";
 import { validateExportTo } from "./export-to.ts";
 import { gatewayNameReason, gatewayReach } from "./gateway-name.ts";
@@ -10,6 +10,9 @@ import { validateHttpRoute } from "./http-route.ts";
 import { validateLabels } from "./labels.ts";
 import { each, type Report } from "./report.ts";
 import { optionalPortReason, subnetReason } from "./values.ts";
+
+/** Of a message that each wrong name has. */
+const MAX_SHOWN_HOSTS = 20;
 
 /** Rules by which requests to a host are routed. */
 export function validateVirtualService(report: Report, { spec, namespace }: ConfigObject<"VirtualService">): void {
@@ -29,7 +32,8 @@ export function validateVirtualService(report: Report, { spec, namespace }: Conf
   // Whoever delegates to this rule decides where it applies.
   const scope = { appliesToGateway: isDelegate || reach.gateway, isDelegate };
   each(report, "http", spec.http, (at, http) => validateHttpRoute(at, http, scope));
-  each(report, "tls", spec.tls, (at, route) => validateTlsRoute(at, route, spec.hosts));
+  const hosts = { hosts: spec.hosts, covers: createHostCover(spec.hosts) };
+  each(report, "tls", spec.tls, (at, route) => validateTlsRoute(at, route, hosts));
   each(report, "tcp", spec.tcp, (at, route) => validateTcpRoute(at, route));
   warnUnreachable(report, spec.http);
   validateExportTo(report, spec.exportTo, { namespace, kind: "VirtualService" });
@@ -47,9 +51,9 @@ function validateHosts(report: Report, hosts: readonly string[], appliesToMesh: 
     return reason === undefined;
   });
   if (isValid.includes(false)) return;
-  hosts.forEach((host, index) => {
-    const earlier = hosts.slice(0, index).find((other) => hostsOverlap(other, host));
-    if (earlier !== undefined) report.error(`duplicate hosts in virtual service: ${earlier} & ${host}`, "hosts", index);
+  earlierOverlaps(hosts).forEach((earlier, index) => {
+    if (earlier !== undefined)
+      report.error(`duplicate hosts in virtual service: ${earlier} & ${hosts[index]}`, "hosts", index);
   });
 }
 
@@ -71,7 +75,13 @@ function warnUnreachable(report: Report, http: readonly HttpRoute[]): void {
 }
 
 /** Routes by SNI, for TLS that is not terminated. */
-function validateTlsRoute(report: Report, { match, route }: TlsRoute, hosts: readonly string[]): void {
+/** The hosts of the rule. */
+interface RuleHosts {
+  readonly hosts: readonly string[];
+  readonly covers: (host: string) => boolean;
+}
+
+function validateTlsRoute(report: Report, { match, route }: TlsRoute, hosts: RuleHosts): void {
   if (match.length === 0) report.error("TLS route must have at least one match condition", "match");
   each(report, "match", match, (at, condition) => {
     if (condition.sniHosts.length === 0) at.error("TLS match must have at least one SNI host", "sniHosts");
@@ -104,10 +114,11 @@ function validateL4Match(report: Report, match: TlsMatch | TcpMatch): void {
   });
 }
 
-function sniReason(host: string, hosts: readonly string[]): string | undefined {
+function sniReason(host: string, { hosts, covers }: RuleHosts): string | undefined {
   // Server names are never addresses: such a match never applies.
   if (isIP(host) !== 0) return undefined;
   const reason = wildcardDomainProblem(host);
-  if (reason !== undefined || hosts.some((outer) => hostCovers(outer, host))) return reason;
-  return `SNI host ${JSON.stringify(host)} is not a compatible subset of any of the virtual service hosts: [${hosts.join(", ")}]`;
+  if (reason !== undefined || covers(host)) return reason;
+  const shown = [...hosts.slice(0, MAX_SHOWN_HOSTS), ...(hosts.length > MAX_SHOWN_HOSTS ? ["..."] : [])];
+  return `SNI host ${JSON.stringify(host)} is not a compatible subset of any of the virtual service hosts: [${shown.join(", ")}]`;
 }
