@@ -216,6 +216,16 @@ test("two agents in hot restart mode share a machine, and neither leaves shared 
   });
 });
 
+test("SIGUSR1 opens no debugger, which would give the key to every user of the machine", async () => {
+  await using controlPlane = await startMeshControlPlane({ resources: () => [] });
+  await using agent = await startAgentProcess({ controlPlane });
+  await agent.untilReady();
+  agent.kill("SIGUSR1");
+  agent.kill("SIGTERM");
+  expect(await agent.exited).toBe(0);
+  expect(agent.stderr()).not.toContain("Debugger listening");
+});
+
 test("a signal while the start is held up ends it with code 0", async () => {
   await using controlPlane = await startMeshControlPlane({ resources: () => [] });
   // A file where the directory of the SDS socket belongs: binding is tried again and again.

@@ -13,6 +13,8 @@ async function main(): Promise<void> {
   // What ps and /proc show: the program, not its runtime.
   process.title = ["pilot-agent", ...process.argv.slice(2)].join(" ");
   nameProcess();
+  // Node would open its debugger on loopback: every user of the machine could take the workload's key, and the process, through it.
+  process.on("SIGUSR1", () => undefined);
   // Log lines that name source files need maps, which cost memory, and Node reads only those of code that is loaded afterwards.
   if (process.argv.some((word) => /^--log_(caller|stacktrace_level)\b/.test(word))) process.setSourceMapsEnabled(true);
   replaceStderr();
