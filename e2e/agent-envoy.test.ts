@@ -139,7 +139,7 @@ describe("as root with DNS on port 53", () => {
 describe("as PID 1", () => {
   beforeEach(needs("root", "setpriv"));
 
-  test("orphans are reaped, signals arrive, and the exit code is the agent's", async () => {
+  test("it is pilot-agent in ps, orphans are reaped, signals arrive, and the exit code is the agent's", async () => {
     await using controlPlane = await startMeshControlPlane({ resources: () => [] });
     await using agent = await startAgentProcess({
       controlPlane,
@@ -154,6 +154,8 @@ describe("as PID 1", () => {
       "--no-headers",
     ]);
     const init = tree.trim();
+    const { stdout: names } = await promisify(execFile)("ps", ["--pid", init, "--ppid", init, "-o", "comm="]);
+    expect(names.split("\n").filter((name) => name === "pilot-agent")).toHaveLength(2);
     // A grandchild whose parent is gone becomes a child of PID 1; once dead it must not stay.
     await promisify(execFile)("nsenter", ["-t", init, "-p", "-m", "sh", "-c", "(sh -c 'sleep 0.2' &) ; exit 0"]);
     await until(async () => {
