@@ -31,6 +31,8 @@ export interface AuthorityOptions {
     readonly checkIntervalMs?: number;
     /** Renewed when no more than this share of its life is left. */
     readonly gracePercent?: number;
+    /** The first check is at a random time of the interval, so that replicas do not renew together; true when absent. */
+    readonly spreadsChecks?: boolean;
   };
   /** A reload of a plugged-in CA may add roots to the bundle or take some away. */
   readonly allowsSeveralRoots?: boolean;
@@ -111,7 +113,7 @@ async function openSource(options: AuthorityOptions, now: () => Date): Promise<M
     trustDomain,
     log,
     now,
-    random: options.random ?? Math.random,
+    random: selfSigned?.spreadsChecks === false ? () => 0 : (options.random ?? Math.random),
     key: selfSigned?.key ?? { type: "rsa", bits: 2048 },
     lifetimeMs: selfSigned?.lifetimeMs ?? 87_600 * HOUR_MS,
     checkIntervalMs: selfSigned?.checkIntervalMs ?? HOUR_MS,

@@ -11,6 +11,7 @@ export { type Authority, type AuthorityOptions, startAuthority } from "./authori
 export { certificateService } from "./certificate-service.ts";
 export type { SigningMaterial } from "./core/signing-material.ts";
 export { type DevelopmentIssuer, openDevelopmentIssuer } from "./development-issuer.ts";
+export { readPluggedIn } from "./material/plugged-in.ts";
 export type { RootTexts, SharedRootStore } from "./material/self-signed-store.ts";
 export { type CaServerMetrics, declareCaServerMetrics } from "./metrics.ts";
 export { clientProblem, createServerTls } from "./server-credentials.ts";

@@ -17,6 +17,7 @@ import type { ServerCredentials, ServerTls } from "../net/listen/tls-acceptor.ts
 import type { ClusterIdentitySettings, ServingFiles } from "../settings/discovery-settings.ts";
 import { createTokenReviewer, watchNodePods } from "./cluster/believed-callers.ts";
 import type { ClusterApi } from "./cluster/cluster-api.ts";
+import { copyRemoteCerts } from "./cluster/copy-remote-certs.ts";
 import { impersonationProblem } from "./cluster/core/impersonation.ts";
 import { createSecretRootStore } from "./cluster/secret-root-store.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -50,6 +51,9 @@ export async function connectCa(
   const { identity: cluster = CLUSTER_IDENTITY } = options.kubernetes ?? {};
   const store = api && createSecretRootStore({ api, namespace: systemNamespaceOf(options), names: cluster.caSecrets });
   const selfSigned = { ...options.ca?.selfSigned, ...(store !== undefined && { store }) };
+  if (api !== undefined && cluster.copiesCa === true) {
+    await copyRemoteCerts({ api, namespace: systemNamespaceOf(options), directory: options.caDirectory, log });
+  }
   const authority = opened.add(
     await startAuthority({ ...options.ca, selfSigned, directory: options.caDirectory, trustDomain, log }),
   );

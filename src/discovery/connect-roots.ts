@@ -1,6 +1,6 @@
-import type { CloseStack } from "../base/close-stack.ts";
+import { CloseStack } from "../base/close-stack.ts";
 import { startLease } from "./cluster/start-lease.ts";
-import { startRootPublisher } from "./cluster/start-root-publisher.ts";
+import { type RootPublisher, startRootPublisher } from "./cluster/start-root-publisher.ts";
 import { CLUSTER_IDENTITY, type ConnectedCa } from "./connect-ca.ts";
 import type { KubernetesSource } from "./kubernetes-source.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
@@ -14,7 +14,10 @@ type RootOptions = Pick<
 >;
 type Roots = Pick<ConnectedCa, "authority">;
 
-/** Roots of the mesh in every namespace of the control plane's own cluster. */
+/** What injected proxies mount, where it is there. */
+const CRL_CONFIG_MAP = "istio-ca-crl";
+
+/** Roots of the mesh, and what they have revoked, in every namespace of the control plane's own cluster. */
 export function publishRoots(options: RootOptions, ca: Roots, opened: CloseStack): void {
   if (options.kubernetesSource !== undefined) publishTo(options.kubernetesSource, options, ca, opened);
 }
@@ -35,20 +38,25 @@ function publishTo(source: KubernetesSource, options: RootOptions, { authority }
     name: "istio-namespace-controller-election",
     identity: replicaName(podName),
     log,
-    onChange: () => publisher.refresh(),
+    onChange: () => refresh(),
   });
-  const publisher = opened.add(
-    startRootPublisher({
-      api,
-      source,
-      name: rootConfigMap,
-      rootPem: () => authority.material.rootPem,
-      isLeader: () => lease.isLeader,
-      log,
-    }),
-  );
+  // One more may come at any time.
+  const owned = opened.add(new CloseStack());
+  const publishers: RootPublisher[] = [];
+  const publish = (name: string, key: string, pem: () => string | undefined) => {
+    const parts = { api, source, name, key, pem, isLeader: () => lease.isLeader, log };
+    publishers.push(owned.add(startRootPublisher(parts)));
+  };
+  const refresh = () => {
+    // Few meshes revoke certificates: the ConfigMaps of the others need not be looked at.
+    if (publishers.length === 1 && authority.material.crlPem !== undefined)
+      publish(CRL_CONFIG_MAP, "ca-crl.pem", () => authority.material.crlPem);
+    for (const publisher of publishers) publisher.refresh();
+  };
+  publish(rootConfigMap, "root-cert.pem", () => authority.material.rootPem);
+  refresh();
   opened.add(lease);
-  opened.defer(authority.onChange(() => publisher.refresh()));
+  opened.defer(authority.onChange(refresh));
 }
 
 /** Also in other clusters that are controlled from here, by what their system namespace says. */

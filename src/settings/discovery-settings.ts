@@ -119,6 +119,8 @@ export interface ConsulSettings {
 export interface ClusterIdentitySettings {
   /** Secrets of the self-signed root, in the order in which they are read; made under the last name. */
   readonly caSecrets: readonly [string, ...string[]];
+  /** `USE_REMOTE_CERTS`: the CA of Secret `cacerts` is copied into the CA's directory, unless there is one. */
+  readonly copiesCa?: boolean;
   /** `TOKEN_AUDIENCES`: a token must be for one of them. */
   readonly tokenAudiences: readonly string[];
   /** `PILOT_CA_CERT_CONFIGMAP`: the roots of the mesh in every namespace. */

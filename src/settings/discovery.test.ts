@@ -99,6 +99,40 @@ test("flags and environment reach their settings", () => {
   ]);
 });
 
+test("the root's key, life and renewal are those of the environment, and so is the CA that is copied", () => {
+  expect(read().ca?.selfSigned).toEqual({
+    key: { type: "ecdsa", curve: "P256" },
+    lifetimeMs: 87_600 * 3_600_000,
+    checkIntervalMs: 3_600_000,
+    gracePercent: 20,
+    spreadsChecks: true,
+  });
+  const { ca, kubernetes } = read(["--registries", "Kubernetes"], {
+    CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "3072",
+    CITADEL_SELF_SIGNED_CA_CERT_TTL: "48h",
+    CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "30m",
+    CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "50",
+    CITADEL_ENABLE_JITTER_FOR_ROOT_CERT_ROTATOR: "false",
+    USE_REMOTE_CERTS: "true",
+  });
+  expect(ca?.selfSigned).toEqual({
+    key: { type: "rsa", bits: 3072 },
+    lifetimeMs: 48 * 3_600_000,
+    checkIntervalMs: 1_800_000,
+    gracePercent: 50,
+    spreadsChecks: false,
+  });
+  expect(kubernetes?.identity?.copiesCa).toBe(true);
+});
+
+test.each([
+  { env: { TOKEN_ISSUER: "https://i" }, rules: [{ issuer: "https://i", audiences: ["istio-ca"] }] },
+  { env: { TOKEN_ISSUER: "https://i", AUDIENCE: "a" }, rules: [{ issuer: "https://i", audiences: ["a"] }] },
+  { env: { TOKEN_ISSUER: "https://i", KUBERNETES_SERVICE_HOST: "10.96.0.1" }, rules: [] },
+])("with $env tokens are believed by $rules", ({ env, rules }) => {
+  expect(read([], env).jwtRules).toEqual(rules);
+});
+
 test("without a serving certificate there is no TLS port", () => {
   expect(read([], { PILOT_CERT_PROVIDER: "none" }).ports).not.toHaveProperty("secureGrpc");
 });

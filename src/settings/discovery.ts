@@ -1,5 +1,6 @@
 import { formatDuration } from "../base/duration.ts";
 import type { Logger } from "../base/logger.ts";
+import type { AuthorityOptions, JwtRule } from "../ca/index.ts";
 import { parseJwtRule } from "./ca.ts";
 import { readCipherSuites } from "./cipher-suites.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
@@ -58,15 +59,14 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
     ca: {
       ttl: { defaultMs: env.durationMs("DEFAULT_WORKLOAD_CERT_TTL"), maxMs: env.durationMs("MAX_WORKLOAD_CERT_TTL") },
       allowsSeveralRoots: env.bool("ISTIO_MULTIROOT_MESH"),
-      // As `pilot-agent ca` makes it: a new RSA key would take half a second of the first start.
-      selfSigned: { key: { type: "ecdsa", curve: "P256" } },
+      selfSigned: readSelfSigned(env),
     },
     hosts: listOf(env.string("ISTIOD_CUSTOM_HOST")),
     ...(typeof certificate === "string" ? {} : { servingFiles: certificate }),
     tlsMinVersion: readTlsVersion(flags.string("tls-min-version")),
     ...(tlsCiphers === undefined ? {} : { tlsCiphers }),
     trustedGateways: listOf(env.string("TRUSTED_GATEWAY_CIDR")),
-    jwtRules: jwtRule === "" ? [] : [parseJwtRule(jwtRule)],
+    jwtRules: [...(jwtRule === "" ? [] : [parseJwtRule(jwtRule)]), ...readOutsideIssuer(env, environment)],
     push: {
       debounceAfterMs: env.durationMs("PILOT_DEBOUNCE_AFTER"),
       debounceMaxMs: env.durationMs("PILOT_DEBOUNCE_MAX"),
@@ -145,8 +145,29 @@ export function readClusterIdentity(env: EnvReader): ClusterIdentitySettings {
   const own = "istio-ca-secret";
   return {
     caSecrets: env.bool("USE_CACERTS_FOR_SELF_SIGNED_CA") ? [own, "cacerts"] : [own],
+    copiesCa: env.bool("USE_REMOTE_CERTS"),
     tokenAudiences: listOf(env.string("TOKEN_AUDIENCES")),
     rootConfigMap: env.string("PILOT_CA_CERT_CONFIGMAP"),
+  };
+}
+
+/** Outside of a cluster: whose tokens are believed, by the keys that the issuer publishes. */
+function readOutsideIssuer(env: EnvReader, { KUBERNETES_SERVICE_HOST = "" }: Environment): readonly JwtRule[] {
+  const issuer = env.string("TOKEN_ISSUER");
+  if (issuer === "" || KUBERNETES_SERVICE_HOST !== "") return [];
+  return [{ issuer, audiences: listOf(env.string("AUDIENCE") || env.string("TOKEN_AUDIENCES")) }];
+}
+
+/** How a root is made and renewed where no CA is plugged in. */
+export function readSelfSigned(env: EnvReader): NonNullable<AuthorityOptions["selfSigned"]> {
+  const bits = env.int("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
+  return {
+    // As `pilot-agent ca` makes it: a new RSA key would take half a second of the first start.
+    key: bits > 0 ? { type: "rsa", bits } : { type: "ecdsa", curve: "P256" },
+    lifetimeMs: env.durationMs("CITADEL_SELF_SIGNED_CA_CERT_TTL"),
+    checkIntervalMs: env.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL"),
+    gracePercent: env.int("CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE"),
+    spreadsChecks: env.bool("CITADEL_ENABLE_JITTER_FOR_ROOT_CERT_ROTATOR"),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from "../base/logger.ts";
-import { listOf, parsePort, readClusterIdentity } from "./discovery.ts";
+import { listOf, parsePort, readClusterIdentity, readSelfSigned } from "./discovery.ts";
 import { readCertificateSource } from "./discovery-certificate.ts";
 import type { InjectorSettings } from "./discovery-settings.ts";
 import { createEnvReader, type Environment } from "./env-reader.ts";
@@ -32,7 +32,7 @@ export function readInjectorSettings(flags: FlagValues, environment: Environment
     webhooks: readWebhookSettings(environment, log, files.config + files.values === "" ? undefined : files),
     ...(typeof certificate === "string" ? {} : { servingFiles: certificate }),
     caDirectory: env.string("ROOT_CA_DIR"),
-    ca: { selfSigned: { key: { type: "ecdsa", curve: "P256" } } },
+    ca: { selfSigned: readSelfSigned(env) },
     hosts: [
       ...listOf(env.string("ISTIOD_CUSTOM_HOST")),
       ...serviceNames(flags.string("serviceName"), namespace, flags.string("domain")),

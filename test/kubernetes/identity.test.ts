@@ -1,13 +1,18 @@
+import { statSync } from "node:fs";
 import { expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
+import { CLUSTER_IDENTITY } from "../../src/discovery/connect-ca.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
+import { revocationList } from "../support/certs/revocation-list.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import type { Manifest } from "../support/kubernetes/apply-objects.ts";
 import { startKubernetes } from "../support/kubernetes/start-kubernetes.ts";
 import { sharedPlace } from "../support/shared-place.ts";
 import { until } from "../support/wait/until.ts";
 import { openSotw, testNode, URLS } from "../support/xds/ads-client.ts";
 
-const place = sharedPlace(["kubernetes"], async (opened) => {
+const place = sharedPlace(["kubernetes", "openssl"], async (opened) => {
   const kubernetes = opened.add(await startKubernetes());
   const namespace = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } }) as Manifest;
   await kubernetes.apply([namespace("istio-system"), namespace("prod")]);
@@ -20,12 +25,13 @@ const place = sharedPlace(["kubernetes"], async (opened) => {
 const start = (podName: string) =>
   startDiscoveryServer({ kubernetes: { kubeconfig: place().kubernetes.kubeconfig, environment: {} }, podName });
 
-const rootMap = async (namespace: string): Promise<string | undefined> => {
-  const path = `/api/v1/namespaces/${namespace}/configmaps/istio-ca-root-cert`;
+const mapText = async (namespace: string, name: string, key: string): Promise<string | undefined> => {
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
   const { status, body } = await place().kubernetes.api.ask({ path });
   if (status === 404) return undefined;
-  return (JSON.parse(body) as { data: Record<string, string> }).data["root-cert.pem"];
+  return (JSON.parse(body) as { data: Record<string, string> }).data[key];
 };
+const rootMap = (namespace: string) => mapText(namespace, "istio-ca-root-cert", "root-cert.pem");
 
 test("control planes that start together share one root, which is in a Secret and in every namespace", async () => {
   const servers = await Promise.all(["a", "b", "c"].map((name) => start(name)));
@@ -103,4 +109,42 @@ test("a token that is bound to a pod ends with the pod", async () => {
   expect(await ask()).toBe("answered");
   await kubernetes.kubectl(["-n", "prod", "delete", "pod", "bound", "--force", "--grace-period=0"]);
   await until(async () => ((await ask()) === "UNAUTHENTICATED" ? undefined : "still accepted"));
+});
+
+test("the CA of Secret cacerts is copied where it cannot be mounted, and what it has revoked is in every namespace", async () => {
+  const { kubernetes } = place();
+  const root = await makeCertificate({ organization: "plugged in" });
+  const stringData = {
+    "ca-cert.pem": root.pem,
+    "ca-key.pem": root.keyPem,
+    "root-cert.pem": root.pem,
+    "cert-chain.pem": root.pem,
+  };
+  const [first, second] = [revocationList(root), `${revocationList(root)}\n`];
+  await kubernetes.apply([
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "cacerts", namespace: "istio-system" },
+      stringData,
+    } as Manifest,
+  ]);
+  using folder = temporaryFolder();
+  await using server = await startDiscoveryServer({
+    kubernetes: {
+      kubeconfig: kubernetes.kubeconfig,
+      environment: {},
+      identity: { ...CLUSTER_IDENTITY, copiesCa: true },
+    },
+    caDirectory: folder.file("ca"),
+    podName: "a",
+  });
+  expect(server.discovery.rootPem).toBe(root.pem);
+  expect(statSync(folder.file("ca/ca-key.pem")).mode & 0o777).toBe(0o600);
+  const listOf = (namespace: string) => mapText(namespace, "istio-ca-crl", "ca-crl.pem");
+  folder.write("ca/ca-crl.pem", first);
+  for (const namespace of ["prod", "kube-system"])
+    await until("the list is there", async () => expect(await listOf(namespace)).toBe(first));
+  folder.write("ca/ca-crl.pem", second);
+  await until("a new list takes its place", async () => expect(await listOf("prod")).toBe(second));
 });

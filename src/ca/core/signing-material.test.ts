@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeCertificate, type TestCertificate } from "../../../test/support/certs/certificates.ts";
-import { openssl } from "../../../test/support/certs/openssl.ts";
+import { revocationList } from "../../../test/support/certs/revocation-list.ts";
 import { needs } from "../../../test/support/needs.ts";
 import { parseCertificate } from "../../protocol/x509/certificate.ts";
 import { encodePrivateKey } from "../../protocol/x509/key-pair.ts";
@@ -122,15 +122,6 @@ describe("revocation lists", () => {
     expect(() => check({ crl: "-----BEGIN X509 CRL-----" })).toThrow("the CRL file cannot be parsed");
   });
 });
-
-function revocationList(issuer: TestCertificate): string {
-  const config = "[d]\ndatabase=/dev/null\ndefault_md=sha256\ndefault_crl_days=1\n";
-  return openssl(["ca", "-gencrl", "-config", "@config", "-name", "d", "-keyfile", "@key", "-cert", "@cert"], {
-    config,
-    key: issuer.keyPem,
-    cert: issuer.pem,
-  });
-}
 
 describe("whether a reload may change the roots", () => {
   test.each([

@@ -19,6 +19,8 @@ export interface SigningMaterial {
   /** The trust bundle as one text. */
   readonly rootPem: string;
   readonly roots: readonly Certificate[];
+  /** Of an operator who revokes certificates. */
+  readonly crlPem?: string | undefined;
 }
 
 /** PEM texts as they stand in the files. */
@@ -55,6 +57,7 @@ export function checkMaterial(texts: MaterialTexts, now: Date): SigningMaterial 
     chainHead: chain[0],
     rootPem: texts.root,
     roots,
+    crlPem: texts.crl,
   };
 }
 

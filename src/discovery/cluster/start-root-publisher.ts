@@ -9,29 +9,29 @@ import type { ClusterApi } from "./cluster-api.ts";
 export interface RootPublisherOptions {
   readonly api: ClusterApi;
   readonly source: KubernetesSource;
-  /** `PILOT_CA_CERT_CONFIGMAP`. */
+  /** Of the ConfigMap, and of its one key. */
   readonly name: string;
-  /** The PEM bundle, at any time. */
-  rootPem(): string;
+  readonly key: string;
+  /** The PEM bundle, at any time; undefined: there is none, and what was published stays. */
+  pem(): string | undefined;
   /** Whether this replica is the one that writes. */
   isLeader(): boolean;
   readonly log: Logger;
 }
 
 export interface RootPublisher extends Handle {
-  /** The roots have changed, or this replica has become the leader. */
+  /** The bundle has changed, or this replica has become the leader. */
   refresh(): void;
 }
 
-const KEY = "root-cert.pem";
 const LABELS = { "istio.io/config": "true" };
 /** Where workloads have no use for it; their controllers dislike foreign objects. */
 const IGNORED = new Set(["kube-public", "kube-node-lease", "local-path-storage"]);
 const RETRY: BackoffOptions = { initialMs: 500, maxMs: 60_000, factor: 2, jitter: 0.2 };
 
-/** Keeps the ConfigMap with the mesh's roots in every namespace: agents without another way to know them mount it. */
+/** Keeps a ConfigMap with the mesh's roots, or what they have revoked, in every namespace: agents without another way to know mount it. */
 export function startRootPublisher(options: RootPublisherOptions): RootPublisher {
-  const { api, source, name, rootPem, isLeader, log } = options;
+  const { api, source, name, key, pem, isLeader, log } = options;
   const namespaces = new Set<string>();
   const published = new Map<string, string>();
   const timers = new Map<string, NodeJS.Timeout>();
@@ -39,9 +39,11 @@ export function startRootPublisher(options: RootPublisherOptions): RootPublisher
   let isSynced = false;
   let stopped = false;
 
+  const isPublished = (namespace: string, text: string | undefined): boolean =>
+    text === undefined || published.get(namespace) === text;
   const schedule = (namespace: string, failures = 0) => {
     if (stopped || timers.has(namespace) || !isSynced || !isLeader()) return;
-    if (!namespaces.has(namespace) || published.get(namespace) === rootPem()) return;
+    if (!namespaces.has(namespace) || isPublished(namespace, pem())) return;
     const delayMs = failures === 0 ? 0 : backoffDelayMs(RETRY, failures);
     timers.set(
       namespace,
@@ -53,10 +55,10 @@ export function startRootPublisher(options: RootPublisherOptions): RootPublisher
     );
   };
   const write = async (namespace: string, failures: number): Promise<void> => {
-    const text = rootPem();
-    if (!namespaces.has(namespace) || published.get(namespace) === text) return;
+    const text = pem();
+    if (!namespaces.has(namespace) || text === undefined || isPublished(namespace, text)) return;
     const resource = { group: "", version: "v1", plural: "configmaps", namespace };
-    const map = { metadata: { labels: LABELS }, data: { [KEY]: text } };
+    const map = { metadata: { labels: LABELS }, data: { [key]: text } };
     try {
       if (published.has(namespace)) await api.patch(resource, name, map, { type: "merge" });
       else {
@@ -69,7 +71,7 @@ export function startRootPublisher(options: RootPublisherOptions): RootPublisher
       // Of another writer, whose content the watch shows; or the namespace is on its way out.
       if (code === "already-exists" || (code === "forbidden" && !namespaces.has(namespace))) return;
       if (failures === 0 || failures % 10 === 0)
-        log.warn("root certificates cannot be published", { namespace, error: errorMessage(thrown) });
+        log.warn("root certificates cannot be published", { namespace, name, error: errorMessage(thrown) });
       schedule(namespace, failures + 1);
     }
   };
@@ -94,9 +96,9 @@ export function startRootPublisher(options: RootPublisherOptions): RootPublisher
     }),
     source.watch<string>({
       resource: { group: "", version: "v1", plural: "configmaps", name },
-      reduce: (object) => textOf(fields(fields(object).data)[KEY]),
-      onChange: (key, after) => {
-        const [namespace = ""] = key.split("/");
+      reduce: (object) => textOf(fields(fields(object).data)[key]),
+      onChange: (path, after) => {
+        const [namespace = ""] = path.split("/");
         if (after === undefined) published.delete(namespace);
         else published.set(namespace, after);
         schedule(namespace);
