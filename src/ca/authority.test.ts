@@ -161,6 +161,20 @@ describe("settings", () => {
     expect(log.text()).not.toContain("the root certificate is gone");
   });
 
+  test.each([true, false])(
+    "that spread checks of the root (%s) decide whether the first is at a random time",
+    async (spreadsChecks) => {
+      await using directory = temporaryFolder();
+      let draws = 0;
+      const random = () => {
+        draws += 1;
+        return 1;
+      };
+      await start(directory.path, { selfSigned: { checkIntervalMs: HOUR, spreadsChecks }, random });
+      expect(draws).toBe(spreadsChecks ? 1 : 0);
+    },
+  );
+
   test.each([0, -HOUR, Number.NaN])("of %d ms for a certificate's life are reported and not used", async (life) => {
     await using directory = temporaryFolder();
     const { authority, log } = await start(directory.path, { ttl: { defaultMs: life, maxMs: life } });
