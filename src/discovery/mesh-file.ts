@@ -6,12 +6,14 @@ import { type ClusterLayers, startConfigFile } from "./config-file.ts";
 import { DiscoveryError } from "./discovery-error.ts";
 import { type ConfigParser, DIRECT_PARSER } from "./parse/config-parser.ts";
 
+type MeshFeatures = Pick<MeshSettings, "quicListeners" | "persistentSessions">;
+
 export interface MeshFileOptions {
   /** Undefined: defaults for ever. */
   readonly path: string | undefined;
   readonly domainSuffix: string;
-  /** Not part of any mesh config; false when absent. */
-  readonly quicListeners?: boolean | undefined;
+  /** Not part of any mesh config; all false when absent. */
+  readonly features?: MeshFeatures | undefined;
   readonly log: Logger;
   /** Where mesh config is besides the file. */
   readonly cluster?: ClusterLayers | undefined;
@@ -28,9 +30,9 @@ export interface MeshFile extends Handle {
 
 /** The mesh settings of a file or a cluster, watched. */
 export async function startMeshFile(options: MeshFileOptions): Promise<MeshFile> {
-  const { domainSuffix, quicListeners = false, parser = DIRECT_PARSER, ...where } = options;
+  const { domainSuffix, features, parser = DIRECT_PARSER, ...where } = options;
   const parse = async (layers: readonly MeshLayer[]) =>
-    Object.freeze({ ...(await parseMesh(layers, { domainSuffix, parser })), quicListeners });
+    Object.freeze({ ...(await parseMesh(layers, { domainSuffix, parser })), ...features });
   const file = await startConfigFile({ ...where, what: "mesh config", isExpected: true, parse });
   return toHandle({
     get settings() {

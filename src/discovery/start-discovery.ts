@@ -94,7 +94,10 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
       ...reading,
       path: options.meshConfigFile,
       domainSuffix,
-      quicListeners: options.quicListeners,
+      features: {
+        quicListeners: options.quicListeners ?? false,
+        persistentSessions: options.persistentSessions ?? false,
+      },
       cluster: maps,
     }),
   );

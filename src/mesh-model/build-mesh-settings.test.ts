@@ -9,6 +9,7 @@ test("a mesh without configuration has the documented defaults", () => {
     trustDomain: "cluster.local",
     trustDomainAliases: [],
     quicListeners: false,
+    persistentSessions: false,
     rootNamespace: "istio-system",
     proxyListenPort: 15001,
     proxyInboundListenPort: 15006,

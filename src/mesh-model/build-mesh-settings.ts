@@ -62,6 +62,7 @@ export function buildMeshSettings(config: MeshConfig, domainSuffix = "cluster.lo
       defaultRetries: complete("istio.networking.v1alpha3.HTTPRetry", config.defaultHttpRetryPolicy),
     }),
     quicListeners: false,
+    persistentSessions: false,
     source: structuredClone(config),
   });
 }

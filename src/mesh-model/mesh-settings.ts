@@ -42,6 +42,8 @@ export interface MeshSettings {
   readonly defaultRetries?: HttpRetries;
   /** `PILOT_ENABLE_QUIC_LISTENERS`: gateways offer HTTP/3 beside HTTPS. */
   readonly quicListeners: boolean;
+  /** `PILOT_ENABLE_PERSISTENT_SESSION_FILTER`: clients of services with sessions are held at one endpoint. */
+  readonly persistentSessions: boolean;
   /** The whole mesh config in proto3 JSON form, for what is read rarely and for showing it. */
   readonly source: Readonly<Record<string, unknown>>;
 }

@@ -151,8 +151,15 @@ export function isDynamic({ resolution }: Pick<Service, "resolution">): boolean 
 }
 
 /** Sessions stick to endpoints, also to those that go away. */
-export function hasSessions({ labels }: Pick<Service, "labels">): boolean {
-  return SESSION_LABELS.some((label) => Object.hasOwn(labels, label));
+export function hasSessions(service: Pick<Service, "labels">): boolean {
+  const { cookie, header } = sessionsOf(service);
+  return cookie !== "" || header !== "";
 }
 
-const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];
+/** By what a client is known again: `NAME` or `NAME:PATH` of a cookie, or the name of a header; empty where by none. */
+export function sessionsOf({ labels }: Pick<Service, "labels">): { readonly cookie: string; readonly header: string } {
+  return {
+    cookie: labels["istio.io/persistent-session"] ?? "",
+    header: labels["istio.io/persistent-session-header"] ?? "",
+  };
+}

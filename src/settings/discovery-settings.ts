@@ -172,6 +172,8 @@ export interface DiscoverySettings {
   readonly sharedMeshConfig?: string;
   /** `PILOT_ENABLE_QUIC_LISTENERS`: gateways offer HTTP/3 beside HTTPS. */
   readonly quicListeners?: boolean;
+  /** `PILOT_ENABLE_PERSISTENT_SESSION_FILTER`: clients of services with sessions are held at one endpoint. */
+  readonly persistentSessions?: boolean;
   readonly domainSuffix?: string;
   readonly clusterId?: string;
   readonly clusterAliases?: ReadonlyMap<string, string>;

@@ -46,6 +46,7 @@ export function readDiscoverySettings(flags: FlagValues, environment: Environmen
       : {}),
     webhooks: readWebhookSettings(environment, log),
     quicListeners: env.bool("PILOT_ENABLE_QUIC_LISTENERS"),
+    persistentSessions: env.bool("PILOT_ENABLE_PERSISTENT_SESSION_FILTER"),
     sharedMeshConfig: env.string("SHARED_MESH_CONFIG"),
     meshConfigFile: flags.string("meshConfig"),
     networksConfigFile: flags.string("networksConfig"),

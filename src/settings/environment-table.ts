@@ -346,6 +346,14 @@ export const ENVIRONMENT = [
     "Gateways offer HTTP/3 beside HTTPS, on the same port over UDP.",
   ),
   row(
+    "PILOT_ENABLE_PERSISTENT_SESSION_FILTER",
+    "bool",
+    false,
+    SINCE_20,
+    "discovery",
+    "Clients of services with the label istio.io/persistent-session (a cookie) or istio.io/persistent-session-header are held at one endpoint.",
+  ),
+  row(
     "CA_TRUSTED_NODE_ACCOUNTS",
     "string",
     "",

@@ -198,6 +198,7 @@ function gatewayHttpFilter(
       hidesDebugHeaders: settings.headers.envoyDebugHeaders?.disabled === true,
       security,
       lookup,
+      sessions: scope.mesh.persistentSessions,
     }),
     ...routesFrom(routeName),
     useRemoteAddress: true,

@@ -78,6 +78,7 @@ function routesOf(scope: OutboundScope, { spec, object }: VirtualServiceRule, { 
     port,
     isTls: kind === "https",
     lookup: scope,
+    sessions: scope.mesh.persistentSessions,
     caller: { namespace, labels, gateway },
     isProxyless: false,
     origin: object,

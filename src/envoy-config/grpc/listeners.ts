@@ -6,6 +6,7 @@ import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { buildGrpcAccessFilters } from "../authz/access-policies.ts";
 import { httpPorts } from "../routes/rule-index.ts";
+import { buildSession, sessionFilter } from "../routes/sessions.ts";
 import type { FailedObject } from "../shared/attempt.ts";
 import { clusterName } from "../shared/cluster-name.ts";
 import { providedTls } from "./clusters.ts";
@@ -41,22 +42,29 @@ function clientListeners(scope: OutboundScope, name: string): readonly Listener[
     .flatMap((service) =>
       httpPorts(service)
         .filter((number) => port === undefined || number === port)
-        .map((number) => apiListener(spelling, service, number)),
+        .map((number) => apiListener(spelling, service, number, scope)),
     );
 }
 
-function everyClientListener({ services }: OutboundScope): readonly Listener[] {
-  return services.flatMap((service) => httpPorts(service).map((port) => apiListener(service.hostname, service, port)));
+function everyClientListener(scope: OutboundScope): readonly Listener[] {
+  return scope.services.flatMap((service) =>
+    httpPorts(service).map((port) => apiListener(service.hostname, service, port, scope)),
+  );
 }
 
-function apiListener(spelling: string, service: Service, port: number): Listener {
+function apiListener(spelling: string, service: Service, port: number, { mesh }: OutboundScope): Listener {
+  const session = mesh.persistentSessions ? buildSession(service) : undefined;
   return {
     name: `${spelling}:${port}`,
     address: { socketAddress: { address: defaultAddress(service), portValue: port } },
     apiListener: {
       apiListener: pack("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", {
         rds: { configSource: { ads: {} }, routeConfigName: clusterName("outbound", port, "", service.hostname) },
-        httpFilters: [filter("envoy.filters.http.fault", FAULT), filter("envoy.filters.http.router", ROUTER)],
+        httpFilters: [
+          ...(session ? [sessionFilter(session)] : []),
+          filter("envoy.filters.http.fault", FAULT),
+          filter("envoy.filters.http.router", ROUTER),
+        ],
       }),
     },
   };

@@ -9,6 +9,7 @@ import type {
   HttpConnectionManager,
   HttpFilter,
 } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import { sessionFilter } from "../routes/sessions.ts";
 import { PRESERVED_CASE } from "../shared/header-case.ts";
 import { messageFilters } from "../telemetry/metrics.ts";
 import type { ManagerTracing } from "../telemetry/tracing.ts";
@@ -119,14 +120,19 @@ interface HttpFilterOptions {
   readonly security?: readonly HttpFilter[];
   /** For services whose hosts are looked up as they are called. */
   readonly lookup?: HttpFilter | undefined;
+  /** Routes say which clients are held at one endpoint. */
+  readonly sessions?: boolean;
 }
 
 /** The filters of an HTTP chain in their order. What only counts is left out; fault and cors do nothing until a route says so. */
 export function buildHttpFilters(options: HttpFilterOptions): readonly HttpFilter[] {
-  const { grpcWeb = false, hidesDebugHeaders = false, security = [], lookup } = options;
+  const { grpcWeb = false, hidesDebugHeaders = false, security = [], lookup, sessions = false } = options;
   const router = hidesDebugHeaders ? SILENT_ROUTER : ROUTER;
-  return [...security, ...(grpcWeb ? [GRPC_WEB] : []), FAULT, CORS, ...(lookup ? [lookup] : []), router];
+  const wanted = [...(sessions ? [NO_SESSIONS] : []), ...(lookup ? [lookup] : [])];
+  return [...security, ...(grpcWeb ? [GRPC_WEB] : []), FAULT, CORS, ...wanted, router];
 }
+
+const NO_SESSIONS = sessionFilter();
 
 const GRPC_WEB: HttpFilter = {
   name: "envoy.filters.http.grpc_web",

@@ -148,6 +148,7 @@ function outboundHttpChain(
       grpcWeb,
       hidesDebugHeaders,
       lookup,
+      sessions: scope.mesh.persistentSessions,
       security: scopePlugins(scope).http([], IN_FRONT, { mode: "CLIENT", port }),
     }),
     ...routesFrom(routeName),

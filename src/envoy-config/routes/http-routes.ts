@@ -1,4 +1,6 @@
 import type { HttpMatch, HttpRoute } from "../../istio-api/specs.ts";
+import { behindAliases } from "../../mesh-model/service.ts";
+import type { AnyMessage } from "../../protobuf/envoy/index.ts";
 import type { Route } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { originMetadata } from "../shared/origin-metadata.ts";
 import { buildCors, CORS_FILTER } from "./cors.ts";
@@ -7,9 +9,12 @@ import { buildForward, type ForwardContext } from "./forward.ts";
 import { buildHeaderChanges } from "./headers.ts";
 import { buildRouteMatch, isCatchAll } from "./match.ts";
 import { buildDirectResponse, buildRedirect, type RequestPort } from "./redirect.ts";
+import { SESSION_FILTER, sessionOverride } from "./sessions.ts";
 
 interface RouteContext extends ForwardContext, RequestPort {
   readonly caller: Caller;
+  /** Clients of services with sessions are held at one endpoint. */
+  readonly sessions: boolean;
   /** The rule that the routes are those of. */
   readonly origin?: { readonly namespace: string; readonly name: string };
 }
@@ -56,15 +61,27 @@ function buildAction(http: HttpRoute, context: RouteContext): Route | undefined 
 }
 
 /** What filters do differently for this route. gRPC refuses settings of filters that it does not have, as it does not have CORS. */
-function buildFilters({ fault, corsPolicy }: HttpRoute, { isProxyless }: RouteContext): Route {
+function buildFilters(http: HttpRoute, context: RouteContext): Route {
+  const { fault, corsPolicy } = http;
   const configs = {
     [FAULT_FILTER]: fault && buildFault(fault),
-    [CORS_FILTER]: isProxyless ? undefined : corsPolicy && buildCors(corsPolicy),
+    [CORS_FILTER]: context.isProxyless ? undefined : corsPolicy && buildCors(corsPolicy),
+    [SESSION_FILTER]: context.sessions && !context.isProxyless ? sessionsOfRoute(http, context) : undefined,
   };
   const given = Object.entries(configs).flatMap(([name, config]) =>
     config === undefined ? [] : [[name, config] as const],
   );
   return given.length === 0 ? {} : { typedPerFilterConfig: Object.fromEntries(given) };
+}
+
+/** Of the first destination that has some: one client has one session. */
+function sessionsOfRoute({ route }: HttpRoute, { lookup }: RouteContext): AnyMessage | undefined {
+  for (const { destination } of route) {
+    const { service } = behindAliases(destination?.host ?? "", lookup.service);
+    const session = sessionOverride(service);
+    if (session !== undefined) return session;
+  }
+  return undefined;
 }
 
 /** Who sends the requests: a match may ask for some callers only. */

@@ -13,6 +13,7 @@ import { buildHttpRoutes } from "./http-routes.ts";
 import { buildRetryPolicy } from "./retries.ts";
 import { routeHeaders } from "./route-configuration.ts";
 import type { RuleHost } from "./rule-index.ts";
+import { SESSION_FILTER, sessionOverride } from "./sessions.ts";
 
 export interface HostContext {
   readonly scope: OutboundScope;
@@ -40,7 +41,12 @@ export function serviceHost(service: Service, rules: readonly VirtualServiceRule
       const ruled = firstRoutes(scope, port, rules);
       // Rules that say nothing about this caller or port leave the service as it is.
       const routes = ruled.length > 0 ? ruled : [buildDefaultRoute(scope, service, port)];
-      return { ...buildHost(scope, `${service.hostname}:${port}`, domains, routes), ...headers };
+      const session = scope.mesh.persistentSessions && !isProxyless(scope) ? sessionOverride(service) : undefined;
+      return {
+        ...buildHost(scope, `${service.hostname}:${port}`, domains, routes),
+        ...headers,
+        ...(session && { typedPerFilterConfig: { [SESSION_FILTER]: session } }),
+      };
     },
   });
 }
@@ -82,15 +88,15 @@ function domainsOf(service: Service, { scope, port, form, address }: HostContext
 /** Of the first rule that has some. */
 function firstRoutes(scope: OutboundScope, port: number, rules: readonly VirtualServiceRule[]): readonly Route[] {
   const { traits: caller, mesh } = scope;
-  const isProxyless = caller.generator === "grpc";
   for (const { spec, object } of rules) {
     const routes = madeOf(object, () =>
       buildHttpRoutes(spec.http, {
         port,
         lookup: scope,
+        sessions: mesh.persistentSessions,
         caller,
-        isProxyless,
-        ...(isProxyless ? {} : { origin: object }),
+        isProxyless: isProxyless(scope),
+        ...(isProxyless(scope) ? {} : { origin: object }),
         forwardedHost: routeHeaders(scope).forwardedHost,
         defaultRetries: mesh.defaultRetries,
       }),
@@ -98,6 +104,10 @@ function firstRoutes(scope: OutboundScope, port: number, rules: readonly Virtual
     if (routes.length > 0) return routes;
   }
   return [];
+}
+
+function isProxyless({ traits }: OutboundScope): boolean {
+  return traits.generator === "grpc";
 }
 
 function buildHost(
