@@ -153,6 +153,26 @@ test.each([
   );
 });
 
+test("a pattern of a trust domain of the mesh stands for the others too", () => {
+  const mesh = "trustDomain: new-td\ntrustDomainAliases: [old-td, other]";
+  expect(compile({ from: [{ source: { principals: ["*-td/ns/a/sa/b"] } }] }, { mesh })?.principals).toEqual([
+    { orIds: { ids: [named(regex("spiffe://.*-td/ns/a/sa/b")), named({ exact: "spiffe://other/ns/a/sa/b" })] } },
+  ]);
+});
+
+test.each([{ source: { trustDomains: ["old"] } }, { source: { trustDomains: ["td", "old"] } }])(
+  "in a mesh with an alias $source is each of its trust domains",
+  ({ source }) => {
+    const mesh = "trustDomain: td\ntrustDomainAliases: [old]";
+    const ids = ["td", "old"].map((domain) => named({ prefix: `spiffe://${domain}/` }));
+    expect(compile({ from: [{ source }] }, { mesh })?.principals).toEqual([{ orIds: { ids } }]);
+    const key = "source.trustDomain";
+    expect(compile({ when: [{ key, notValues: source.trustDomains }] }, { mesh })?.principals).toEqual([
+      { notId: { orIds: { ids } } },
+    ]);
+  },
+);
+
 test("several findings of another filter are one question", () => {
   const finding = "experimental.envoy.filters.a.b[c]";
   expect(compile({ when: [{ key: finding, values: ["x*", "[y]"] }] })?.permissions).toEqual([

@@ -52,7 +52,7 @@ export function principalAttribute(key: string, scope: PrincipalScope): Attribut
     case "source.namespace":
       return NAMESPACE;
     case "source.trustDomain":
-      return TRUST_DOMAIN;
+      return { ...TRUST_DOMAIN, anyOf: (values) => TRUST_DOMAIN.anyOf(spellDomains(values, scope)) };
     case "source.principal":
       return { ...PRINCIPAL, anyOf: (values) => PRINCIPAL.anyOf(spellPrincipals(values, scope)) };
     case "source.serviceAccount":
@@ -164,17 +164,27 @@ function claim(path: readonly string[], value: ValueMatcher): Principal {
 /** Stands for the mesh's own trust domain in rules. */
 const LOCAL = "cluster.local";
 
-/** A principal in every trust domain that it stands for: one of the mesh's own stands for all of them. */
-function spellPrincipals(
-  principals: readonly string[],
-  { trustDomain, trustDomainAliases }: Pick<MeshSettings, "trustDomain" | "trustDomainAliases">,
-): readonly string[] {
-  const own = [trustDomain, ...trustDomainAliases];
+type TrustDomains = Pick<MeshSettings, "trustDomain" | "trustDomainAliases">;
+
+function ownDomains({ trustDomain, trustDomainAliases }: TrustDomains): readonly string[] {
+  return [trustDomain, ...trustDomainAliases];
+}
+
+/** A principal in every trust domain that it stands for: one of the mesh's own, or a pattern of one, stands for all of them. */
+function spellPrincipals(principals: readonly string[], domains: TrustDomains): readonly string[] {
+  const own = ownDomains(domains);
   const spelled = principals.flatMap((principal) => {
     const slash = principal.indexOf("/");
     const domain = principal.slice(0, Math.max(slash, 0));
-    if (domain !== LOCAL && !own.includes(domain)) return [principal];
-    return own.map((name) => name + principal.slice(slash));
+    const isSaid = (name: string) => name === domain || (/^\*./.test(domain) && name.endsWith(domain.slice(1)));
+    if (domain !== LOCAL && !own.some(isSaid)) return [principal];
+    return own.map((name) => (isSaid(name) ? principal : name + principal.slice(slash)));
   });
   return [...new Set(spelled)];
+}
+
+/** One of the mesh's own trust domains stands for all of them. */
+function spellDomains(values: readonly string[], domains: TrustDomains): readonly string[] {
+  const own = ownDomains(domains);
+  return [...new Set(values.flatMap((value) => (own.includes(value) ? own : [value])))];
 }
