@@ -52,3 +52,26 @@ test.each([
   if (says === undefined) expect(reason).toBeUndefined();
   else expect(reason).toMatch(says);
 });
+
+test.each([
+  { kind: "WorkloadEntry", spec: { address: node.address, labels: {} }, says: /labels that only the proxy has stay/ },
+  {
+    kind: "ServiceEntry",
+    spec: { endpoints: [{ address: node.address }] },
+    says: /labels that only the proxy has stay/,
+  },
+  { kind: "WorkloadEntry", spec: { address: "10.0.0.2", labels: {} }, says: undefined },
+])("policies that select a label which a registered $kind lacks are explained: $says", ({ kind, spec, says }) => {
+  const policy = { kind: "RequestAuthentication", name: "p", namespace: "prod", spec: selecting({ version: "v1" }) };
+  const reason = explained({
+    difference: "listeners[virtualInbound].filterChains: expected 1, got 2",
+    node: { ...node, labels: { version: "v1" } },
+    mesh: [{ kind, name: "w", namespace: "prod", spec }, policy],
+  });
+  if (says === undefined) expect(reason).toBeUndefined();
+  else expect(reason).toMatch(says);
+});
+
+function selecting(matchLabels: Readonly<Record<string, string>>) {
+  return { selector: { matchLabels } };
+}

@@ -93,6 +93,36 @@ test.each([
   expect(settings.tracing).toMatchObject({ clientSampling: { value: 100 }, randomSampling: { value: 1 } });
 });
 
+test("SkyWalking has a span for the call that goes out, others for the request alone", () => {
+  const spawns = (provider: string) => {
+    const view = viewOf([], `defaultProviders: {tracing: [${provider}]}\n`);
+    return [outboundTracing(view.outbound), inboundTracing(view)].map(
+      ({ settings }) => settings.tracing?.spawnUpstreamSpan,
+    );
+  };
+  expect(spawns("skywalking")).toEqual([true, true]);
+  expect(spawns("zipkin")).toEqual([undefined, undefined]);
+});
+
+test("spans of servers say what policies on trial would have done", () => {
+  const view = viewOf([], "defaultProviders: {tracing: [zipkin]}\n");
+  const tags = ({ settings }: ReturnType<typeof inboundTracing>) =>
+    settings.tracing?.customTags?.filter(({ tag }) => tag?.includes("dry_run")) ?? [];
+  expect(tags(inboundTracing(view)).map(({ tag }) => tag)).toEqual(
+    ["allow_policy.name", "allow_policy.result", "deny_policy.name", "deny_policy.result"].map(
+      (name) => `istio.authorization.dry_run.${name}`,
+    ),
+  );
+  expect(tags(inboundTracing(view))[0]?.metadata).toEqual({
+    kind: { request: {} },
+    metadataKey: {
+      key: "envoy.filters.http.rbac",
+      path: [{ key: "istio_dry_run_allow_shadow_effective_policy_id" }],
+    },
+  });
+  expect(tags(outboundTracing(view.outbound))).toEqual([]);
+});
+
 test.each([
   { provider: "nobody", says: "the mesh has no such provider" },
   { provider: "lost", says: "there is no service nobody.obs.svc.cluster.local, or the workload does not see it" },

@@ -8,6 +8,8 @@ export interface Tracer {
   readonly http: Tracing_Http;
   /** Of tags with paths; 0: not said. */
   readonly maxTagLength: number;
+  /** Every proxy has a span for the request that comes and one for the call that goes out. */
+  readonly spansCalls?: boolean;
 }
 
 /** Kinds of the API that Envoy has no tracer for. */
@@ -38,7 +40,8 @@ export function buildTracer(
   if (datadog !== undefined) {
     return { http: datadogTracer(server, serviceName), maxTagLength: datadog.maxTagLength ?? 0 };
   }
-  return { http: skywalkingTracer(skywalking?.accessToken ?? "", server), maxTagLength: 0 };
+  // It joins segments by the span of the call that goes out.
+  return { http: skywalkingTracer(skywalking?.accessToken ?? "", server), maxTagLength: 0, spansCalls: true };
 }
 
 type Zipkin = NonNullable<ExtensionProvider["zipkin"]>;

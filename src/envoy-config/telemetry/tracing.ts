@@ -5,17 +5,14 @@ import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { type ProxyTracing, proxyTracing } from "../../mesh-model/proxy/read-listening.ts";
 import type { OutboundScope, ProxyView } from "../../mesh-model/push-snapshot.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
-import type {
-  HttpConnectionManager,
-  HttpConnectionManager_Tracing,
-} from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
+import type { HttpConnectionManager } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import type { CustomTag } from "../../protobuf/gen/envoy/type/tracing/v3.ts";
 import { inboundLayers, outboundLayers } from "../access-log/telemetry.ts";
 import { findProviderServer } from "../shared/cluster-name.ts";
 import { meshTags } from "./local-workload.ts";
 import { type ResolvedTracing, resolveTracing, type TracingChoice } from "./resolve-tracing.ts";
 import type { ReportingMode } from "./said.ts";
-import { buildTracer } from "./tracer.ts";
+import { buildTracer, type Tracer } from "./tracer.ts";
 
 /** Tracing of the HTTP managers of one direction. */
 export interface ManagerTracing {
@@ -72,7 +69,7 @@ function buildTracing(mode: ReportingMode, { choice }: ResolvedTracing, context:
     return { settings: {}, problems: [`tracing provider ${JSON.stringify(choice.provider)}: ${tracer}`] };
   }
   const maxTagLength = tracer.maxTagLength || choice.maxTagLength;
-  return { settings: settingsOf(mode, scope, { ...choice, maxTagLength }, tracer.http), problems: [] };
+  return { settings: settingsOf(mode, scope, { ...choice, maxTagLength }, tracer), problems: [] };
 }
 
 /** Why spans cannot be sent to the provider; undefined when they can. */
@@ -99,10 +96,12 @@ function settingsOf(
   mode: ReportingMode,
   { traits }: Pick<OutboundScope, "traits">,
   choice: TracingChoice,
-  provider?: HttpConnectionManager_Tracing["provider"],
+  tracer?: Tracer,
 ): ManagerTracing["settings"] {
   const { samplingPercentage, hasMeshTags, customTags, maxTagLength, propagates, usesRequestId } = choice;
-  const tags = [...(hasMeshTags ? meshTags() : []), ...toCustomTags(customTags)];
+  const isRouter = traits.type === "router";
+  const trialTags = mode === "SERVER" || isRouter ? TRIAL_TAGS : [];
+  const tags = [...(hasMeshTags ? [...meshTags(), ...trialTags] : []), ...toCustomTags(customTags)];
   return {
     tracing: {
       clientSampling: { value: 100 },
@@ -110,9 +109,9 @@ function settingsOf(
       overallSampling: { value: 100 },
       customTags: tags.toSorted((a, b) => compareText(a.tag ?? "", b.tag ?? "")),
       ...(maxTagLength > 0 && { maxPathTagLength: maxTagLength }),
-      ...(provider && { provider }),
+      ...(tracer && { provider: tracer.http }),
       // The call that a router answers and the one it makes are two: between them lie routing, retries and waiting.
-      ...(traits.type === "router" && { spawnUpstreamSpan: true }),
+      ...((isRouter || tracer?.spansCalls) && { spawnUpstreamSpan: true }),
       // Named by the host that is called: at the server every request has the same virtual host.
       ...(mode === "CLIENT" && { operation: "%CEL(xds.virtual_host_name)%/*" }),
       ...(!propagates && { noContextPropagation: true }),
@@ -124,6 +123,17 @@ function settingsOf(
     },
   };
 }
+
+/** What policies on trial (`istio.io/dry-run`) would have done with the request; absent where there are none. */
+const TRIAL_TAGS: readonly CustomTag[] = (["allow", "deny"] as const).flatMap((action) =>
+  Object.entries({ name: "effective_policy_id", result: "engine_result" }).map(([what, key]) => ({
+    tag: `istio.authorization.dry_run.${action}_policy.${what}`,
+    metadata: {
+      kind: { request: {} },
+      metadataKey: { key: "envoy.filters.http.rbac", path: [{ key: `istio_dry_run_${action}_shadow_${key}` }] },
+    },
+  })),
+);
 
 function toCustomTags(tags: TelemetryTracing["customTags"]): readonly CustomTag[] {
   return Object.entries(tags).flatMap(([tag, { literal, environment, header, formatter }]): readonly CustomTag[] => {

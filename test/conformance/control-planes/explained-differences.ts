@@ -111,8 +111,10 @@ function isOfOwnNamespace({ difference, node, mesh }: Found): boolean {
 function hasOwnLabels({ difference, node, mesh }: Found): boolean {
   if (!difference.startsWith("listeners[virtualInbound]")) return false;
   const endpoints = mesh
-    .filter(({ kind, namespace = "default" }) => kind === "ServiceEntry" && namespace === node.namespace)
-    .flatMap(({ spec }) => objects(spec.endpoints))
+    .filter(({ namespace = "default" }) => namespace === node.namespace)
+    .flatMap(({ kind, spec }) =>
+      kind === "ServiceEntry" ? objects(spec.endpoints) : kind === "WorkloadEntry" ? [object(spec)] : [],
+    )
     .filter(({ address }) => address === node.address);
   const own = Object.keys(node.labels).filter((name) =>
     endpoints.some(({ labels }) => object(labels)[name] !== node.labels[name]),
