@@ -30,8 +30,8 @@ import { declareDiscoveryMetrics, VERSION_LINE } from "./metrics.ts";
 import { connectNetworks } from "./networks/connect-networks.ts";
 import { startMeshNetworks } from "./networks/start-mesh-networks.ts";
 import type { Discovery, StartDiscoveryOptions } from "./options.ts";
-import { startConfigParser } from "./parse/start-config-parser.ts";
-import type { ParseThread } from "./parse/start-parse-thread.ts";
+import type { ConfigParser } from "./parse/config-parser.ts";
+import { startParser } from "./parse/start-config-parser.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { whileControlled } from "./remote-clusters/while-controlled.ts";
 import { readinessDetails } from "./source-freshness.ts";
@@ -188,6 +188,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
   webhooks = await openWebhooks(read, {
     ca,
     mesh,
+    parser,
     config: connected,
     remote,
     notReady: () => notReady,
@@ -244,6 +245,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
 interface WebhookOwner {
   readonly ca: ConnectedCa;
   readonly mesh: MeshFile;
+  readonly parser: ConfigParser;
   readonly config: Pick<ConnectedConfig, "store">;
   readonly remote: RemoteClusters | undefined;
   readonly notReady: () => string;
@@ -257,7 +259,7 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
   const { clusterId = "Kubernetes" } = options;
   const controlled = { clusterId, systemNamespace, log: options.log.scope("kube") };
   if (ports.https === undefined || webhooks === undefined) return undefined;
-  const { ca, mesh, config, remote, notReady, registry, opened } = owner;
+  const { ca, mesh, parser, config, remote, notReady, registry, opened } = owner;
   return connectWebhooks({
     settings: webhooks,
     listen: ports.https,
@@ -265,6 +267,7 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
     caBundle: ca.servingRoots,
     onCaChange: ca.onServingRoots,
     mesh,
+    parser,
     proxyConfigs: () => config.store.snapshot.list("ProxyConfig"),
     source: kubernetesSource,
     clusterId,
@@ -278,11 +281,6 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
     signal,
     opened,
   });
-}
-
-async function startParser(): Promise<ParseThread> {
-  const { PARSE_THREAD_URL } = await import("./parse/parse-thread-entry.ts");
-  return startConfigParser(PARSE_THREAD_URL);
 }
 
 function addressOf<Name extends "grpc" | "secureGrpc">(name: Name, port: GrpcPort | undefined) {

@@ -12,6 +12,8 @@ import { createBasePages, pagesOf, servePages } from "./http/base-pages.ts";
 import type { KubernetesSource } from "./kubernetes-source.ts";
 import { startMeshFile } from "./mesh-file.ts";
 import { VERSION_LINE } from "./metrics.ts";
+import type { ConfigParser } from "./parse/config-parser.ts";
+import { startParser } from "./parse/start-config-parser.ts";
 import { createKubernetesStore } from "./stores/create-kubernetes-store.ts";
 import { watchRules } from "./stores/watch-rules.ts";
 import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
@@ -19,6 +21,8 @@ import { connectWebhooks } from "./webhooks/connect-webhooks.ts";
 export interface StartInjectorOptions extends InjectorSettings {
   /** Objects of a cluster, where they do not come from the API server of the settings. */
   readonly kubernetesSource?: KubernetesSource;
+  /** Stopped with the webhooks. */
+  readonly parser?: ConfigParser;
   readonly log: Logger;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
@@ -42,8 +46,11 @@ export async function startInjector(options: StartInjectorOptions): Promise<Inje
   const monitoring =
     ports.monitoring === undefined ? undefined : opened.add(await servePages(pagesOf(pages, log), ports.monitoring));
   const read = { ...options, ...(await connectCluster(options, declareKubernetesMetrics(registry), opened)) };
+  const parser = options.parser ?? (await startParser());
+  opened.defer(async () => parser.stop?.());
   const mesh = opened.add(
     await startMeshFile({
+      parser,
       path: options.meshConfigFile,
       domainSuffix: options.domainSuffix,
       cluster: await connectMeshMaps(read, opened),
@@ -64,6 +71,7 @@ export async function startInjector(options: StartInjectorOptions): Promise<Inje
     caBundle: serving.servingRoots,
     onCaChange: serving.onServingRoots,
     mesh,
+    parser,
     proxyConfigs: source === undefined ? () => [] : watchProxyConfigs(source, { log, opened }),
     source,
     clusterId: options.clusterId ?? "Kubernetes",

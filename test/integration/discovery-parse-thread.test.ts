@@ -11,6 +11,7 @@ import { startParseThread } from "../../src/discovery/parse/start-parse-thread.t
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { bundleProgram } from "../support/process/bundle-program.ts";
 import { until } from "../support/wait/until.ts";
+import { startTestInjector } from "../support/webhooks/injector.ts";
 
 let folder = "";
 let url: URL;
@@ -100,6 +101,18 @@ describe("while the control plane reads", () => {
     expect(answers).toBeGreaterThan(20);
     expect(longestMs).toBeLessThan(READY_MS);
     expect(await (await put).text()).toMatch(says);
+  });
+
+  test("an injection config, reviews are answered all the time", async () => {
+    const template = (version: number) =>
+      `policy: enabled\ntemplates:\n  sidecar: |\n    metadata: {annotations: {version: "${version}"}}\n`;
+    const parser = opened.add(startConfigParser(url));
+    await using injector = await startTestInjector({ config: template(1), parser });
+    const says = (text: string) => until(text, () => injector.log.printed.some((line) => line.includes(text)));
+    injector.folder.write("config", `- ${"? ".repeat(240)}a\n`.repeat(400));
+    expect(await longestTurnDuring(says("injection config cannot be used"))).toBeLessThan(READY_MS);
+    injector.folder.write("config", `${template(2)}${"# a note\n".repeat(10_000)}`);
+    await says("injection settings changed");
   });
 
   test(

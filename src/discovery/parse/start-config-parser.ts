@@ -26,6 +26,12 @@ export function startConfigParser(url: URL, options: { readonly idleMs?: number 
   } satisfies Pick<ParseThread, "readDocuments" | "parseYaml" | "ended" | "stop">);
 }
 
+/** With the thread of this program. */
+export async function startParser(): Promise<ParseThread> {
+  const { PARSE_THREAD_URL } = await import("./parse-thread-entry.ts");
+  return startConfigParser(PARSE_THREAD_URL);
+}
+
 function isSmall(text: string): boolean {
   return text.length <= SMALL_CHARACTERS;
 }

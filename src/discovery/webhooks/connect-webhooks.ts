@@ -11,6 +11,7 @@ import type { ServerCredentials, ServerTls } from "../../net/listen/tls-acceptor
 import type { PortOption, WebhookSettings } from "../../settings/discovery-settings.ts";
 import type { KubernetesSource } from "../kubernetes-source.ts";
 import type { MeshFile } from "../mesh-file.ts";
+import type { ConfigParser } from "../parse/config-parser.ts";
 import type { RemoteClusters } from "../remote-clusters/start-remote-clusters.ts";
 import { type InjectionInput, NO_INPUT, watchInjectionFiles, watchInjectionMap } from "./injection-input.ts";
 import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
@@ -29,6 +30,7 @@ export interface WebhookParts {
   /** Calls after each change of the bundle. Returns what ends the subscription. */
   readonly onCaChange: (listener: () => void) => () => void;
   readonly mesh: MeshFile;
+  readonly parser: Pick<ConfigParser, "parseYaml">;
   readonly proxyConfigs: () => readonly ConfigObject<"ProxyConfig">[];
   /** Absent: injection from files or from what is built in, and no configuration is patched. */
   readonly source: KubernetesSource | undefined;
@@ -93,20 +95,21 @@ async function connectInjection(parts: WebhookParts): Promise<ConnectedInjection
   let live: LiveSettings | undefined;
   const kubelets =
     source && settings.nativeSidecars === "auto"
-      ? watchKubelets({ ...parts, source, remote: parts.remote, onChange: () => live?.refresh() })
+      ? watchKubelets({ ...parts, source, remote: parts.remote, onChange: () => void live?.refresh() })
       : undefined;
   opened.defer(async () => kubelets?.stop());
   const namespaces = source && settings.isOpenshift ? watchNamespaces(source) : undefined;
   opened.defer(async () => namespaces?.stop());
-  const input = await openInput(parts, () => live?.refresh());
+  const input = await openInput(parts, () => void live?.refresh());
   opened.defer(() => input.stop());
   using limit = abortAfter(FIRST_SETTINGS_MS, parts.signal);
   const synced = Promise.all([input.synced, kubelets?.synced, namespaces?.synced]);
   await Promise.race([synced, untilAborted(limit.signal)]);
   parts.signal?.throwIfAborted();
   if (limit.expired) log.warn("the API server does not answer: pods are refused until the injection config is known");
-  const created = createLiveSettings({
+  const created = await createLiveSettings({
     input,
+    parser: parts.parser,
     rest: () => ({
       meshConfig: mesh.settings.source,
       revision: parts.revision === "default" ? "" : parts.revision,
@@ -119,7 +122,9 @@ async function connectInjection(parts: WebhookParts): Promise<ConnectedInjection
     log,
   });
   live = created;
-  mesh.subscribe(() => created.refresh());
+  mesh.subscribe(() => void created.refresh());
+  // What changed while the first ones were read.
+  await created.refresh();
   const review = createPodReviewer({
     settings: created.settings,
     ...(namespaces && { namespaceAnnotations: namespaces.annotations }),

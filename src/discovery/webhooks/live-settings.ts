@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
-import { errorMessage } from "../../base/coded-error.ts";
+import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import type { Logger } from "../../base/logger.ts";
-import { InjectError, type InjectionSettings, type InjectionTexts, loadInjectionSettings } from "../../inject/index.ts";
+import {
+  InjectError,
+  type InjectionSettings,
+  type InjectionTexts,
+  loadInjectionSettings,
+  type SourceText,
+} from "../../inject/index.ts";
+import type { ConfigParser } from "../parse/config-parser.ts";
 import type { InjectionInput } from "./injection-input.ts";
 
 type Sources = Parameters<typeof loadInjectionSettings>[0];
@@ -10,25 +17,28 @@ export interface LiveSettingsOptions {
   readonly input: Pick<InjectionInput, "current">;
   /** Everything but the texts: mesh config, what the nodes can do, and what never changes. */
   readonly rest: () => Omit<Sources, "config" | "values">;
+  readonly parser: Pick<ConfigParser, "parseYaml">;
   readonly log: Logger;
 }
 
 export interface LiveSettings {
   /** In force. Throws an InjectError when there was never anything that could be used. */
   settings(): InjectionSettings;
-  /** Something may have changed. */
-  refresh(): void;
+  /** Something may have changed. Resolves when what is there now counts, or is refused. */
+  refresh(): Promise<void>;
 }
 
 /**
  * The settings of injection as their sources change. What cannot be used is logged once and leaves the last good settings in force,
- * also when it is gone.
+ * also when it is gone. Resolves when the first ones are loaded or refused.
  */
-export function createLiveSettings({ input, rest, log }: LiveSettingsOptions): LiveSettings {
+export async function createLiveSettings({ input, rest, parser, log }: LiveSettingsOptions): Promise<LiveSettings> {
   let good: { readonly settings: InjectionSettings; readonly texts: InjectionTexts | undefined } | undefined;
   let seen: unknown;
   let refused = "";
-  const load = () => {
+  const parse = async (given: SourceText | undefined) =>
+    given && { source: given.source, ...(await parser.parseYaml(given.text)) };
+  const load = async () => {
     const texts = input.current();
     const others = rest();
     // Mesh config and rules are the same values while they do not change.
@@ -37,17 +47,20 @@ export function createLiveSettings({ input, rest, log }: LiveSettingsOptions): L
     const problem = inputProblem(texts, good?.texts);
     if (problem !== undefined) throw new InjectError("invalid-settings", problem);
     const { config, values } = (texts ?? {}) as InjectionTexts;
-    const settings = loadInjectionSettings({ ...others, config, values }, good?.settings);
+    const sources = { ...others, config: await parse(config), values: await parse(values) };
+    const settings = loadInjectionSettings(sources, good?.settings);
     const isFirst = good === undefined;
     good = { settings, texts: texts as InjectionTexts | undefined };
     refused = "";
     if (!isFirst) log.info("injection settings changed", { config: config?.source, values: values?.source });
     else if (texts === undefined) log.info("no injection config is given: built-in templates and values are used");
   };
-  const refresh = () => {
+  const attempt = async () => {
     try {
-      load();
+      await load();
     } catch (thrown) {
+      // The parser ends with the control plane.
+      if (errorCode(thrown) === "stopped") return;
       const error = errorMessage(thrown);
       if (error !== refused)
         log.error("injection config cannot be used", {
@@ -57,7 +70,12 @@ export function createLiveSettings({ input, rest, log }: LiveSettingsOptions): L
       refused = error;
     }
   };
-  refresh();
+  let last = Promise.resolve();
+  const refresh = () => {
+    last = last.then(attempt);
+    return last;
+  };
+  await refresh();
   return {
     refresh,
     settings: () => {

@@ -1,4 +1,3 @@
-import { parseGoYaml } from "../../files/yaml/parse-go-yaml.ts";
 import { InjectError } from "../inject-error.ts";
 import { mutatePod } from "./admission/mutate-pod.ts";
 import { buildInjectionSettings, type SettingsInput } from "./build-settings.ts";
@@ -20,7 +19,17 @@ export interface InjectionTexts {
   readonly values?: SourceText | undefined;
 }
 
-export interface SettingsSources extends Omit<SettingsInput, "config" | "values">, InjectionTexts {}
+/** The data of a text, or why it has none. */
+export interface SourceData {
+  readonly source: string;
+  readonly document: unknown;
+  readonly fault?: { readonly message: string } | undefined;
+}
+
+export interface SettingsSources extends Omit<SettingsInput, "config" | "values"> {
+  readonly config?: SourceData | undefined;
+  readonly values?: SourceData | undefined;
+}
 
 /**
  * The settings of a webhook. Rejects with an InjectError that names the source, and for a template its line. `before` are those in
@@ -40,18 +49,18 @@ export function loadInjectionSettings(sources: SettingsSources, before?: Injecti
   return settings;
 }
 
-function readMap(given: SourceText | undefined): Json {
-  if (given === undefined || given.text.trim() === "") return {};
-  const document = naming(given, () => parseGoYaml(given.text) ?? {});
+function readMap(given: SourceData | undefined): Json {
+  if (given?.fault !== undefined) throw new InjectError("invalid-settings", `${given.source}: ${given.fault.message}`);
+  const document = given?.document ?? {};
   if (isObject(document)) return document;
-  throw new InjectError("invalid-settings", `${given.source} holds ${typeof document}, allowed is a map`);
+  throw new InjectError("invalid-settings", `${given?.source} holds ${typeof document}, allowed is a map`);
 }
 
-function refuse(given: SourceText | undefined, problems: readonly string[]): void {
+function refuse(given: SourceData | undefined, problems: readonly string[]): void {
   if (problems.length > 0) throw new InjectError("invalid-settings", `${given?.source}: ${problems.join("; ")}`);
 }
 
-function naming<Value>(given: SourceText | undefined, run: () => Value): Value {
+function naming<Value>(given: SourceData | undefined, run: () => Value): Value {
   try {
     return run();
   } catch (failure) {

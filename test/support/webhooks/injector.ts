@@ -1,5 +1,6 @@
 import { renameSync } from "node:fs";
 import { CloseStack } from "../../../src/base/close-stack.ts";
+import { DIRECT_PARSER } from "../../../src/discovery/parse/config-parser.ts";
 import { type StartInjectorOptions, startInjector } from "../../../src/discovery/start-injector.ts";
 import { applyPatch } from "../../../src/inject/core/documents/uninject-document.ts";
 import type { PatchOperation } from "../../../src/inject/core/json-patch.ts";
@@ -68,6 +69,7 @@ export async function startTestInjector(options: TestInjectorOptions = {}): Prom
     systemNamespace: "istio-system",
     revision: "",
     shutdownMs: 5000,
+    parser: DIRECT_PARSER,
     log,
     ...options,
   });
