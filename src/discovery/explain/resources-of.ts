@@ -109,9 +109,15 @@ class LazyResource implements ExplainedResource {
   }
 
   get value(): unknown {
-    this.#value ??= decode(this.type, Buffer.from(any.decode(this.#resource.any).value));
+    this.#value ??= decode(this.type, contentOf(this.#resource.any));
     return this.#value;
   }
+}
+
+/** In place: nothing is copied. */
+function contentOf(bytes: Buffer): Buffer {
+  const { buffer, byteOffset, byteLength } = any.decode(bytes).value;
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 function decode(type: ExplainedType, bytes: Buffer): unknown {
@@ -123,7 +129,7 @@ const EDS = 3;
 /** Two members of every cluster are read in place: decoding thousands of them whole takes longer than making them. */
 function endpointNames(clusters: readonly EncodedResource[]): readonly string[] {
   return clusters.flatMap(({ name, any: bytes }) => {
-    const reader = new WireReader(Buffer.from(any.decode(bytes).value));
+    const reader = new WireReader(contentOf(bytes));
     let [isEds, serviceName] = [false, ""];
     while (!reader.atEnd) {
       const { field, wire } = reader.tag();

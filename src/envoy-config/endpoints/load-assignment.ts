@@ -27,7 +27,8 @@ export function isKnownAssignment(scope: OutboundScope, clusterName: string): bo
 
 /** Several objects may share the ports of one host among them. */
 function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefined {
-  const parsed = parseClusterName(name) ?? parseServerName(name);
+  const plain = parseClusterName(name);
+  const parsed = plain ?? parseServerName(name);
   if (parsed?.direction !== "outbound") return undefined;
   const { host, port: number, subset } = parsed;
   const first = scope.service(host);
@@ -35,7 +36,7 @@ function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefi
   const candidates = findPort(first, number) ? [first] : scope.services.filter(({ hostname }) => hostname === host);
   for (const service of candidates) {
     const port = findPort(service, number);
-    if (port !== undefined) return { name, service, port, subset, onlyMtls: parseServerName(name) !== undefined };
+    if (port !== undefined) return { name, service, port, subset, onlyMtls: plain === undefined };
   }
   return undefined;
 }

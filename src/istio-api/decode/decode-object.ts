@@ -101,9 +101,12 @@ export function hasErrors(problems: readonly Problem[]): boolean {
   return problems.some(({ severity }) => severity === "error");
 }
 
+const API_VERSIONS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries(KINDS).map(([kind, { group, versions }]) => [kind, versions.map((version) => `${group}/${version}`)]),
+);
+
 function versionProblems(kind: Kind, apiVersion: unknown): readonly Problem[] {
-  const { group, versions } = KINDS[kind];
-  const allowed = versions.map((version) => `${group}/${version}`);
+  const allowed = API_VERSIONS.get(kind) ?? [];
   if (typeof apiVersion === "string" && allowed.includes(apiVersion)) return [];
   const found =
     apiVersion === undefined ? "apiVersion is missing" : `apiVersion ${JSON.stringify(apiVersion)} is unknown`;
