@@ -46,21 +46,24 @@ function toOrigin({ kind, namespace, name }: ObjectRef): Origin {
 /** Services on the port, of the address where the listener has one. */
 function listenerOrigins(view: ProxyView, name: string): readonly Origin[] {
   const [, address = "", digits = ""] = /^(.*)_(\d+)$/.exec(name) ?? [];
-  if (digits === "") return sidecarOrigin(view, name === "virtualInbound" ? "inbound" : "outbound");
+  if (digits === "") {
+    const direction = name === "virtualInbound" ? "inbound" : "outbound";
+    // All ports of the workload are chains of one listener.
+    const served = direction === "inbound" ? new Set(view.inbound.targets.map(({ service }) => service)) : [];
+    return [...[...served].map(objectOf), ...sidecarOrigin(view, direction)];
+  }
   const port = Number(digits);
+  const gateways = view.outbound.gateways?.gateways.filter(({ spec }) =>
+    spec.servers.some((server) => server.port?.number === port),
+  );
+  // Ports of a gateway are those of its servers, whatever services have.
+  if (gateways !== undefined) return gateways.map(toOrigin);
   const onPort = view.outbound.services.filter(({ ports }) => ports.some((one) => one.port === port));
   const own = onPort.filter(({ addresses, autoAllocated }) => {
     const auto = [autoAllocated?.ipv4, autoAllocated?.ipv6];
     return addresses.some((one) => one.split("/")[0] === address) || auto.includes(address);
   });
-  const gateways = (view.outbound.gateways?.gateways ?? []).filter(({ spec }) =>
-    spec.servers.some((server) => server.port?.number === port),
-  );
-  return [
-    ...gateways.map(toOrigin),
-    ...(own.length > 0 ? own : onPort).map(objectOf),
-    ...sidecarOrigin(view, "outbound"),
-  ];
+  return [...(own.length > 0 ? own : onPort).map(objectOf), ...sidecarOrigin(view, "outbound")];
 }
 
 function sidecarOrigin({ outbound, inbound }: ProxyView, direction: "inbound" | "outbound"): readonly Origin[] {

@@ -156,9 +156,12 @@ describe("origins of a sidecar's resources", () => {
       "PeerAuthentication prod/web",
       "PeerAuthentication istio-system/mesh < PeerAuthentication prod/web",
     ] as const;
-    expect(whole).toEqual(["AuthorizationPolicy prod/of-web", modes[0], "EnvoyFilter prod/inbound", modes[1]]);
+    const rules = ["AuthorizationPolicy prod/of-web", modes[0], "EnvoyFilter prod/inbound", modes[1]];
+    expect(whole).toEqual(["Service prod/web", ...rules]);
     expect(part("mutual TLS", "port 80")).toEqual(modes);
-    expect(part("filter chain", "port 80")).toEqual(["Service prod/web", ...whole]);
+    expect(part("filter chain", "port 80")).toEqual(whole);
+    // Chains of no port are there as well, for what no service has.
+    expect(part("filter chain", "other ports")).toEqual(rules);
   });
 
   test("of objects that say the same, the one that counts overrules the other", () => {
@@ -199,6 +202,27 @@ describe("origins of a router's resources", () => {
       "Telemetry prod/logs",
       "EnvoyFilter prod/gateway",
     ]);
+  });
+
+  test("servers of two Gateways on one port have filter chains of their own, and services of the port are not asked", () => {
+    const secured = (name: string) =>
+      object("Gateway", name, {
+        selector: { app: "edge" },
+        servers: [
+          {
+            port: { number: 80, name: "https", protocol: "HTTPS" },
+            hosts: [`${name}.example.com`],
+            tls: { mode: "SIMPLE", credentialName: name },
+          },
+        ],
+      });
+    const mesh = snapshotOfObjects([...OBJECTS, secured("one"), secured("two")], meshOfCase(MESH));
+    const view = mesh.view(nodeOfCase(nodeOf("router", "edge", "10.0.0.9")));
+    const { whole, part } = why(view, "lds", "0.0.0.0_80");
+    const all = ["Telemetry prod/logs", "EnvoyFilter prod/gateway"];
+    expect(whole).toEqual(["Gateway prod/one", "Gateway prod/two", ...all]);
+    expect(part("filter chain", "to routes https.80.https.one.prod")).toEqual(["Gateway prod/one", ...all]);
+    expect(part("filter chain", "to routes https.80.https.two.prod")).toEqual(["Gateway prod/two", ...all]);
   });
 
   test("a virtual host comes from the VirtualService that is bound to the Gateway", () => {

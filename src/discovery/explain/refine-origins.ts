@@ -6,7 +6,7 @@ import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v
 import type { Origin } from "../../simulate/index.ts";
 import { type Effect, effectsOn, type Looked } from "./effects-on.ts";
 import { resourceNamed } from "./resources-of.ts";
-import type { ExplainedPart, Explanation } from "./why.ts";
+import { type ExplainedPart, type Explanation, portTitle } from "./why.ts";
 
 const WHOLE = "";
 
@@ -50,7 +50,11 @@ function lookAt(type: "cds" | "eds" | "lds" | "rds", value: unknown, parts: read
   if (value === undefined) return looked;
   looked.set(WHOLE, textOf(value));
   if (type === "rds") lookAtRoutes(value as RouteConfiguration, looked);
-  if (type === "lds") for (const part of parts) looked.set(keyOf(part), chainsText(value as Listener, part));
+  for (const part of type === "lds" ? parts : []) {
+    const chains = chainsOf(value as Listener, part);
+    // What no chain is left of is the same as without the listener.
+    if (chains.length > 0) looked.set(keyOf(part), textOf(chains));
+  }
   return looked;
 }
 
@@ -65,18 +69,18 @@ function lookAtRoutes({ virtualHosts = [] }: RouteConfiguration, looked: Map<str
   }
 }
 
-function chainsText({ filterChains = [], defaultFilterChain }: Listener, { kind, name }: ExplainedPart): string {
+function chainsOf(listener: Listener, { kind, name }: ExplainedPart): readonly Partial<FilterChain>[] {
+  const { filterChains = [], defaultFilterChain, trafficDirection } = listener;
   const chains = [...filterChains, ...(defaultFilterChain === undefined ? [] : [defaultFilterChain])];
-  const [, port] = /^port (\d+)$/.exec(name) ?? [];
   const own = chains.filter((chain) =>
-    port === undefined
-      ? JSON.stringify(chain).includes(JSON.stringify(name.replace(/^to /, "")))
-      : chain.filterChainMatch?.destinationPort === Number(port),
+    trafficDirection === "INBOUND"
+      ? portTitle(chain) === name
+      : JSON.stringify(chain).includes(JSON.stringify(name.replace(/^to (routes )?/, ""))),
   );
-  return textOf(kind === "mutual TLS" ? own.map(tlsOf) : own);
+  return kind === "mutual TLS" ? own.map(tlsOf) : own;
 }
 
-function tlsOf({ filterChainMatch, transportSocket }: FilterChain) {
+function tlsOf({ filterChainMatch, transportSocket }: FilterChain): Partial<FilterChain> {
   return { filterChainMatch, transportSocket };
 }
 

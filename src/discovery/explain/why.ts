@@ -61,7 +61,7 @@ function explain(resource: ExplainedResource, originsOf: OriginsOf, only: string
     case "lds":
       return {
         origins: originsOf({ kind: "listener", name }),
-        parts: only === undefined ? listenerParts(resource.value as Listener, originsOf) : [],
+        parts: only === undefined ? listenerParts(resource.value as Listener, originsOf, name) : [],
       };
     case "rds":
       return { origins: [], parts: routeParts(name, resource.value as RouteConfiguration, originsOf, only) };
@@ -99,20 +99,28 @@ function routeParts(
 function listenerParts(
   { filterChains = [], defaultFilterChain, trafficDirection }: Listener,
   originsOf: OriginsOf,
+  listener: string,
 ): readonly ExplainedPart[] {
   const chains = [...filterChains, ...(defaultFilterChain === undefined ? [] : [defaultFilterChain])];
-  const parts = chains.flatMap((chain) => chainParts(chain, trafficDirection === "INBOUND", originsOf));
+  const routes = [...new Set(chains.flatMap((chain) => namesOf(chain, "routeConfigName")))];
+  // One list of routes has the origins of the listener. Several are those of servers of gateways.
+  const routed = (routes.length > 1 ? routes : []).map((name) => ({
+    kind: "filter chain",
+    name: `to routes ${name}`,
+    origins: originsOf({ kind: "listener", name: listener }),
+  }));
+  const parts = [...routed, ...chains.flatMap((chain) => chainParts(chain, trafficDirection === "INBOUND", originsOf))];
   // Chains of one port for TLS, for plaintext and for bytes have the same origin.
   const seen = new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
   return [...seen.values()];
 }
 
 function chainParts(chain: FilterChain, isInbound: boolean, originsOf: OriginsOf): readonly ExplainedPart[] {
-  const port = chain.filterChainMatch?.destinationPort;
+  const port = chain.filterChainMatch?.destinationPort ?? 0;
   const found: (readonly [kind: string, name: string, subject: Subject])[] = [];
-  if (isInbound && port !== undefined) {
-    found.push(["filter chain", `port ${port}`, { kind: "inbound-port", port }]);
-    found.push(["mutual TLS", `port ${port}`, { kind: "peer-authentication", port }]);
+  if (isInbound) {
+    found.push(["filter chain", portTitle(chain), { kind: "inbound-port", port }]);
+    found.push(["mutual TLS", portTitle(chain), { kind: "peer-authentication", port }]);
   }
   for (const cluster of namesOf(chain, "cluster")) {
     if (!isInbound) found.push(["filter chain", `to ${cluster}`, { kind: "cluster", name: cluster }]);
@@ -120,6 +128,12 @@ function chainParts(chain: FilterChain, isInbound: boolean, originsOf: OriginsOf
   for (const name of keysOf(chain, "policies")) found.push(["access policy", name, { kind: "access-policy", name }]);
   for (const issuer of namesOf(chain, "issuer")) found.push(["token rule", issuer, { kind: "token-rule", issuer }]);
   return found.map(([kind, name, subject]) => ({ kind, name, origins: originsOf(subject) }));
+}
+
+/** Inbound chains are told apart by their port; those of none are for what no service has. */
+export function portTitle({ filterChainMatch }: FilterChain): string {
+  const port = filterChainMatch?.destinationPort;
+  return port === undefined ? "other ports" : `port ${port}`;
 }
 
 /** Texts of members of this name, at any depth. */
