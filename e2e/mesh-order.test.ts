@@ -1,6 +1,7 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { pairFile } from "../test/support/mesh/pair.ts";
 import { startMeshRun } from "../test/support/mesh/run.ts";
 import { needs, type Requirement } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
@@ -110,5 +111,15 @@ describe.each(MODES)("with isolation $isolation", ({ isolation, requires }) => {
     expect(applied.stdout).toContain("~ web  restarts: env");
     expect((await mesh.cli("exec", "web", "--", "sh", "-c", "echo $GREETING")).stdout).toBe("none\n");
     expect(existsSync(join(mesh.folder, "open"))).toBe(true);
+  });
+
+  test("the first call after the start reaches a service with a health check", async () => {
+    const [port = 0] = await freePorts(1);
+    const checked = pairFile({ port }).replace("    calls: []\n", "    calls: []\n    healthcheck: {tcp: connect}\n");
+    expect(checked).toContain("healthcheck");
+    await using mesh = startMeshRun({ file: checked, args: ["--isolation", isolation, "--quiet"] });
+    await mesh.untilUp();
+    const { web } = (await mesh.status()).entries;
+    expect((await fetchAnswer(`${web}/`)).body).toBe(`hello ${mesh.state().name}`);
   });
 });

@@ -35,7 +35,6 @@ import { localEntries, type MeshStatus, readMeshStatus } from "./mesh-status.ts"
 import { prepareFolders, refuseForeignFolder } from "./prepare-folders.ts";
 import { findFreePorts } from "./process/free-ports.ts";
 import { isPublic, sharedProgram } from "./process/shared-program.ts";
-import { TRIAL_MS } from "./process/start-part.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import { startControlServer } from "./start-control-server.ts";
 import { type HealthChecks, startHealthChecks } from "./start-health-checks.ts";
@@ -45,7 +44,8 @@ import { lockFolder } from "./state/lock.ts";
 import { controlSocketOf, createStateRecord, readState, type StateRecord } from "./state/mesh-state.ts";
 import { stateFolder } from "./state/state-folder.ts";
 import { tearDown } from "./tear-down.ts";
-import { untilReady, untilReadyTogether } from "./until-ready.ts";
+import { untilReady } from "./until-ready.ts";
+import { untilStarted } from "./until-started.ts";
 import { watchAppFiles } from "./watch-app-files.ts";
 import { startLogWatch } from "./watch-logs.ts";
 import { watchProgress } from "./watch-progress.ts";
@@ -224,12 +224,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
     entries: () => localEntries(plan, relays),
     status,
     untilReady: (limitMs: number) =>
-      untilReadyTogether(
-        plan.workloads.map((workload) => async () => {
-          return (await parts.workloadObstacle(workload)) ?? trialObstacle(parts, workload.name);
-        }),
-        { limitMs, signal, isHopeless: (index) => keepsCrashing(parts, plan.workloads[index]?.name ?? "") },
-      ),
+      untilStarted({ plan, running, parts, controlPlane: doors.controlPlane, signal }, limitMs),
     // Parts are restarted after any failure: a mesh does not end by itself.
     ended: new Promise<void>(() => undefined),
     stop: () => owned.close(),
@@ -250,18 +245,6 @@ function createLateTraffic(options: MeshSourcesOptions): TrafficWatch {
       await (await made)?.stop();
     },
   };
-}
-
-/** Waiting longer would only keep its user from reading why. */
-function keepsCrashing(parts: MeshParts, workload: string): boolean {
-  return [`${workload}/app`, `${workload}/agent`].some((part) => parts.status(part).phase === "crash-loop");
-}
-
-/** An application that has ended by itself may do so again: it is ready once it has run for a while. */
-function trialObstacle(parts: MeshParts, workload: string): string | undefined {
-  const status = parts.status(`${workload}/app`);
-  const isTried = status.phase === "running" && status.restarts > 0 && Date.now() - status.since < TRIAL_MS;
-  return isTried ? `${workload}/app: it has ended and was started again a moment ago` : undefined;
 }
 
 /** The same for every plan of this run. */

@@ -1,4 +1,5 @@
 import { wait } from "../base/wait.ts";
+import type { Workload } from "./core/mesh-plan.ts";
 import type { MeshParts } from "./mesh-parts.ts";
 import type { RunningMesh } from "./running-mesh.ts";
 import type { WorkloadProgress } from "./start-options.ts";
@@ -11,18 +12,20 @@ export interface ProgressOptions {
 
 const POLL_MS = 250;
 
-/** Reports until every workload has been ready once. */
+/** Reports until all workloads are ready. */
 export function watchProgress({ running, parts, onProgress }: ProgressOptions): { stop(): Promise<void> } {
   const ending = new AbortController();
   const known = new Map<string, WorkloadProgress>();
   const look = async () => {
-    const control = await parts.controlPlaneObstacle(running.plan);
+    const isBegun = ({ name }: Workload) => parts.status(`${name}/agent`).phase !== "stopped";
+    const control = running.plan.workloads.every(isBegun) ? undefined : await parts.controlPlaneObstacle(running.plan);
     for (const workload of running.plan.workloads) {
       const { name } = workload;
       const before = known.get(name);
-      if (before !== undefined && before.waitsFor === undefined) continue;
-      const isBegun = parts.status(`${name}/agent`).phase !== "stopped";
-      const obstacle = isBegun
+      // An application that has ended since is not ready any more.
+      const hasEnded = "reason" in parts.status(`${name}/app`);
+      if (before !== undefined && before.waitsFor === undefined && !hasEnded) continue;
+      const obstacle = isBegun(workload)
         ? (await parts.workloadObstacle(workload))?.slice(name.length + 1)
         : `the control plane is not ready yet${control === undefined ? "" : ` (${control})`}`;
       const waitsFor = obstacle === "app: stopped" ? "agent: its first configuration" : obstacle;

@@ -42,7 +42,7 @@ export interface WorkloadLife {
 
 export interface LifeOptions {
   inputs(plan: MeshPlan): PartInputs;
-  readonly running: Pick<RunningMesh, "plan">;
+  readonly running: Pick<RunningMesh, "plan" | "aside">;
   readonly folder: StateFolder;
   readonly parts: MeshParts;
   readonly state: StateRecord;
@@ -56,7 +56,10 @@ export function createWorkloadLife(options: LifeOptions): WorkloadLife {
   const { inputs, running, folder, parts, state, issuer, signal } = options;
   const questions: StartQuestions = {
     isStarted: ({ name, kind }) => parts.status(`${name}/${kind === "gateway" ? "agent" : "app"}`).phase === "running",
-    obstacle: parts.workloadObstacle,
+    // Whoever depends on it is to reach it with its first call.
+    obstacle: async (workload) =>
+      (await parts.workloadObstacle(workload)) ??
+      (running.aside.has(workload.name) ? `${workload.name}/app: it works, and others do not call it yet` : undefined),
   };
   return {
     async prepare(plan, workloads) {
