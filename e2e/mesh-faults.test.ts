@@ -114,8 +114,8 @@ test("mesh up does not clear a folder that is not a mesh's", async () => {
     stderr: expect.stringContaining("project holds config and is not the folder of a mesh"),
   });
   expect(await up("--state-dir", "state", "--name", "../project")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('--name is "../project", which does not match'),
+    code: 2,
+    stderr: expect.stringContaining('--name is "../project", allowed are at most 40'),
   });
   expect(existsSync(join(folder, "project/config/mine"))).toBe(true);
   rmSync(folder, { recursive: true });

@@ -45,6 +45,21 @@ test("the only mesh that runs is meant, regardless of what others have left", ()
   expect(targetFolder(context()).path).toBe(join(home, "one"));
 });
 
+test("a mesh that has ended does not hide one that runs, also where the file of the former is", () => {
+  leave("one");
+  mkdirSync(join(home, "ended", "logs"), { recursive: true });
+  const before = process.cwd();
+  writeFileSync(join(home, "mesh.yaml"), "name: ended\nservices: {web: {command: x}}\n");
+  process.chdir(home);
+  try {
+    expect(targetFolder(context(), { alsoEnded: true }).path).toBe(join(home, "one"));
+    rmSync(join(home, "one"), { recursive: true });
+    expect(targetFolder(context(), { alsoEnded: true }).path).toBe(join(home, "ended"));
+  } finally {
+    process.chdir(before);
+  }
+});
+
 test("a state that cannot be read is reported when there is no other, and can be named", () => {
   leave("broken", { parent: undefined });
   expect(targetFolder(context()).path).toBe(join(home, "broken"));

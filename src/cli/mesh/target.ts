@@ -116,12 +116,15 @@ export function targetFolder(
   const local = existsSync("mesh.yaml")
     ? parseMeshFile(readInputSync("mesh.yaml"), surroundings(".", context.env))
     : undefined;
-  if (local !== undefined && "file" in local && left.includes(local.file.name))
-    return stateFolder(join(home, local.file.name));
   const running = left.filter((name) => {
     const state = states.get(name);
     return state !== undefined && state !== "unreadable" && isAlive(state.parent);
   });
+  if (local !== undefined && "file" in local && left.includes(local.file.name)) {
+    // One that has ended does not hide another that runs.
+    const { name } = local.file;
+    if (states.get(name) !== undefined || running.length === 0) return stateFolder(join(home, name));
+  }
   const [only, ...others] = running.length > 0 ? running : left;
   if (only === undefined)
     throw new MeshError("not-running", `no mesh runs (looked in ${home}); pilot-agent mesh up starts one`);

@@ -28,7 +28,7 @@ export function runningText(
   });
   const heads = plan.proxyless ? ["  WORKLOAD", "LISTENS ON"] : ["  WORKLOAD", "ITS SIDECAR", "ENVOY'S ADMIN PAGES"];
   const entries = Object.entries(entryAddresses(plan)).map(
-    ([name, url]) => `  ${name}: ${url}/${local[name] === undefined ? "" : ` or ${local[name]}/`}\n`,
+    ([name, url]) => `  ${name}: ${[url, local[name] ?? []].flat().map(withPath).join(" or ")}\n`,
   );
   return `
 mesh ${plan.name} is ${state}: ${workloads.length} ${workloads.length === 1 ? "workload" : "workloads"} with ${what}, control plane on ${controlPlane.host}:${controlPlane.ports.secure}
@@ -40,6 +40,11 @@ ${hasConsole ? `  ${call("console")}\n` : ""}  ${call("status")}
   ${doors.controlPlane()}/debug (the control plane's view)
   ${folder}
 `;
+}
+
+/** Ready for a browser; the others have no paths. */
+function withPath(url: string): string {
+  return url.startsWith("http:") ? `${url}/` : url;
 }
 
 /** The three things to try with the demo shop. */

@@ -3,7 +3,7 @@ import type { MeshPlan } from "./mesh-plan.ts";
 export interface EntryPort {
   /** The service's name; with that of the port behind it for all but its first. */
   readonly entry: string;
-  readonly scheme: "http" | "tcp";
+  readonly scheme: "http" | "grpc" | "tcp";
   /** Accepts plain text from this machine. */
   readonly host: string;
   readonly port: number;
@@ -22,7 +22,7 @@ export function entryPorts({ services, workloads, isolation, network }: MeshPlan
     const host = isOnMachine ? "127.0.0.1" : workload.address;
     const machineHost = network?.rootless ? "127.0.0.1" : host;
     return ports.map(({ name: port, port: number, protocol }, index): EntryPort => {
-      const scheme = protocol === "tcp" ? "tcp" : "http";
+      const scheme = protocol === "tcp" || protocol === "grpc" ? protocol : "http";
       return { entry: index === 0 ? name : `${name}/${port}`, scheme, host, port: number, machineHost, isOnMachine };
     });
   });
