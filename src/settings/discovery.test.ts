@@ -133,6 +133,31 @@ test.each([
   expect(read([], env).jwtRules).toEqual(rules);
 });
 
+test("Consul is reached as the variables of its own commands say, and a flag beats the address", () => {
+  const environment = {
+    CONSUL_HTTP_ADDR: "consul.example:8501",
+    CONSUL_HTTP_SSL: "true",
+    CONSUL_HTTP_TOKEN_FILE: "token",
+    CONSUL_CACERT: "ca.crt",
+    CONSUL_CLIENT_CERT: "c.crt",
+    CONSUL_CLIENT_KEY: "c.key",
+    CONSUL_TLS_SERVER_NAME: "server.dc1.consul",
+    CONSUL_NAMESPACE: "team",
+  };
+  const consul = (environment: Readonly<Record<string, string>>, ...words: readonly string[]) =>
+    read(["--registries", "Consul", ...words], environment).consul;
+  expect(consul(environment, "--consulDatacenters", "dc1,dc2")).toMatchObject({
+    url: "https://consul.example:8501",
+    tokenFile: "token",
+    tlsFiles: { ca: "ca.crt", certificate: "c.crt", key: "c.key" },
+    serverName: "server.dc1.consul",
+    namespace: "team",
+    datacenters: ["dc1", "dc2"],
+  });
+  expect(consul(environment, "--consulserverURL", "http://other:8500")?.url).toBe("http://other:8500");
+  expect(() => consul({ CONSUL_CLIENT_CERT: "c.crt" })).toThrow("CONSUL_CLIENT_CERT and CONSUL_CLIENT_KEY belong");
+});
+
 test("without a serving certificate there is no TLS port", () => {
   expect(read([], { PILOT_CERT_PROVIDER: "none" }).ports).not.toHaveProperty("secureGrpc");
 });

@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { Secret } from "../../src/base/secret.ts";
 import type { ConsulSettings } from "../../src/settings/discovery-settings.ts";
+import { makeCertificate } from "../support/certs/certificates.ts";
 import { type RealConsul, startConsul } from "../support/consul/start-consul.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
+import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { needs } from "../support/needs.ts";
 import { startHttpServer } from "../support/net/http-server.ts";
 import { until } from "../support/wait/until.ts";
@@ -113,6 +115,29 @@ describe.concurrent("a real Consul", () => {
     expect(denied.endpoints("web")).toEqual([]);
     expect(denied.server.log.text()).toMatch(/Consul answers 403 to \/v1\/catalog\/services.*ACL not found/);
     expect(denied.server.log.text()).not.toContain("99999999-2222");
+  });
+
+  test("with TLS is read by a client certificate, also one that was replaced, and not without one", async () => {
+    using folder = temporaryFolder();
+    const ca = await makeCertificate({ commonName: "consul" });
+    const write = async (name: string) => {
+      const { pem, keyPem } = await makeCertificate({ by: ca, isCa: false, commonName: name, hosts: ["127.0.0.1"] });
+      return { certificate: folder.write(`${name}.crt`, pem), key: folder.write(`${name}.key`, keyPem) };
+    };
+    const roots = folder.write("ca.crt", ca.pem);
+    await using consul = await startConsul({ tls: { ca: roots, ...(await write("server")) } });
+    await consul.register(web());
+    const client = await write("client");
+    const known = await connect(consul, { url: consul.tlsUrl, tlsFiles: { ca: roots, ...client } });
+    await using _known = known.server;
+    expect(known.endpoints("web")).toEqual(["10.0.0.1 Healthy"]);
+    await write("client");
+    await consul.register(web({ ID: "web-2", Address: "10.0.0.2", Check: undefined }));
+    await until(() => expect(known.endpoints("web")).toHaveLength(2));
+    const unknown = await connect(consul, { url: consul.tlsUrl, tlsFiles: { ca: roots } });
+    await using _unknown = unknown.server;
+    expect(unknown.endpoints("web")).toEqual([]);
+    expect(unknown.server.log.text()).toMatch(/Consul at 127\.0\.0\.1:\d+: .*certificate required/i);
   });
 
   test("holds rule objects below a key; a bad value leaves its objects in force, a deleted key takes them away", async () => {

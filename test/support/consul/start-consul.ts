@@ -12,11 +12,15 @@ export interface ConsulOptions {
   readonly hasAcl?: boolean;
   /** Its data outlives a kill, for which its start takes seconds longer. */
   readonly persists?: boolean;
+  /** Also serves TLS, for clients with a certificate of the CA alone: names of files. */
+  readonly tls?: { readonly ca: string; readonly certificate: string; readonly key: string };
 }
 
 /** A real Consul server of its own, on the loopback, with its data in a folder of its own. */
 export interface RealConsul extends AsyncDisposable {
   readonly url: string;
+  /** Empty without `tls`. */
+  readonly tlsUrl: string;
   readonly token: string | undefined;
   register(service: object): Promise<void>;
   deregister(id: string): Promise<void>;
@@ -33,9 +37,9 @@ export interface RealConsul extends AsyncDisposable {
 
 const TOKEN = "11111111-2222-3333-4444-555555555555";
 
-export async function startConsul({ hasAcl = false, persists = false }: ConsulOptions = {}): Promise<RealConsul> {
+export async function startConsul({ hasAcl = false, persists = false, tls }: ConsulOptions = {}): Promise<RealConsul> {
   const folder = mkdtempSync(join(tmpdir(), "consul-"));
-  const [http = 0, server = 0, lan = 0, wan = 0] = await freePorts(4);
+  const [http = 0, server = 0, lan = 0, wan = 0, https = 0] = await freePorts(5);
   const config = {
     ...(persists && {
       server: true,
@@ -48,7 +52,19 @@ export async function startConsul({ hasAcl = false, persists = false }: ConsulOp
     node_name: "node1",
     log_level: "WARN",
     disable_update_check: true,
-    ports: { http, server, serf_lan: lan, serf_wan: wan, dns: -1, grpc: -1, grpc_tls: -1 },
+    ports: {
+      http,
+      ...(tls && { https }),
+      server,
+      serf_lan: lan,
+      serf_wan: wan,
+      dns: -1,
+      grpc: -1,
+      grpc_tls: -1,
+    },
+    ...(tls && {
+      tls: { https: { ca_file: tls.ca, cert_file: tls.certificate, key_file: tls.key, verify_incoming: true } },
+    }),
     ...(hasAcl && {
       acl: { enabled: true, default_policy: "deny", tokens: { initial_management: TOKEN, agent: TOKEN } },
     }),
@@ -70,6 +86,7 @@ export async function startConsul({ hasAcl = false, persists = false }: ConsulOp
   let running: ServerProcess | undefined;
   const consul: RealConsul = {
     url,
+    tlsUrl: tls === undefined ? "" : `https://127.0.0.1:${https}`,
     token: hasAcl ? TOKEN : undefined,
     ask,
     register: async (service) => void (await ask("PUT", "/v1/agent/service/register", service)),
