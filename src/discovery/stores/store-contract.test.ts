@@ -4,11 +4,15 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { workloadEntry } from "../../../test/support/discovery/objects.ts";
 import { describeConfigStore, type StoreSetup } from "../../../test/support/discovery/store-contract.ts";
+import { startHttpServer } from "../../../test/support/net/http-server.ts";
 import { silentLogger } from "../../base/logger.ts";
+import { createConsulClient } from "../../consul/index.ts";
 import { objectKey } from "../../istio-api/config-object.ts";
+import { DIRECT_PARSER } from "../parse/config-parser.ts";
 import { combineStores } from "./config-snapshot.ts";
 import { createKubernetesStore, decodeRule, type KubernetesRule } from "./create-kubernetes-store.ts";
 import { createMemoryStore } from "./create-memory-store.ts";
+import { startConsulStore } from "./start-consul-store.ts";
 import { startFileStore } from "./start-file-store.ts";
 
 const memory = async (): Promise<StoreSetup> => {
@@ -60,7 +64,47 @@ const kubernetes = async (): Promise<StoreSetup> => {
   };
 };
 
+/** Keys of a Consul that answers a blocking query when they change. */
+const consul = async (): Promise<StoreSetup> => {
+  const values = new Map<string, string>();
+  const held = new Set<() => void>();
+  let index = 1;
+  const change = () => {
+    index += 1;
+    for (const answer of held) answer();
+    held.clear();
+  };
+  const server = await startHttpServer(({ url = "" }, response) => {
+    const answer = () => {
+      const entries = [...values].map(([Key, text]) => ({ Key, Value: Buffer.from(text).toString("base64") }));
+      response.setHeader("x-consul-index", String(index)).end(JSON.stringify(entries));
+    };
+    if (Number(new URL(url, "http://consul").searchParams.get("index") ?? 0) < index) answer();
+    else held.add(answer);
+  });
+  const client = createConsulClient({ url: server.url });
+  const store = startConsulStore({ client, prefix: "rules", parser: DIRECT_PARSER, log: silentLogger });
+  await store.synced;
+  return {
+    store,
+    put: async (document) => {
+      values.set(`rules/${(document.metadata as { name: string }).name}`, JSON.stringify(document));
+      change();
+    },
+    remove: async (name) => {
+      values.delete(`rules/${name}`);
+      change();
+    },
+    [Symbol.asyncDispose]: async () => {
+      await store.stop();
+      client.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+};
+
 describeConfigStore("memory", memory);
+describeConfigStore("Consul", consul);
 describeConfigStore("Kubernetes", kubernetes);
 describeConfigStore("files", files);
 describeConfigStore("combined", combined);
