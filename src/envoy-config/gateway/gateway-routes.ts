@@ -1,4 +1,5 @@
 import { compareText } from "../../istio-api/config-object.ts";
+import { compareSpecificity } from "../../istio-api/values/hostname.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import type { Route, RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { buildHttpRoutes } from "../routes/http-routes.ts";
@@ -20,7 +21,7 @@ export function generateGatewayRoute(scope: OutboundScope, name: string, attempt
   );
   const [first] = servers;
   if (first === undefined) return routeConfiguration(name, [], true);
-  const hosts = [...collect(scope, servers, attempt)].map(([host, open]) => virtualHost(scope, host, open));
+  const hosts = joined(collect(scope, servers, attempt)).map(([names, open]) => virtualHost(scope, names, open));
   // Every host is answered with 404.
   const nothing: VirtualHost = { name: `blackhole:${first.port}`, domains: ["*"] };
   const sorted = hosts.sort((a, b) => compareText(a.name ?? "", b.name ?? ""));
@@ -46,6 +47,7 @@ function collect(
   attempt: Attempt,
 ): ReadonlyMap<string, OpenHost> {
   const hosts = new Map<string, OpenHost>();
+  const made = new Map<string, readonly Route[]>();
   for (const server of servers) {
     const redirects = server.tls?.httpsRedirect === true;
     const open = (host: string) => {
@@ -58,7 +60,11 @@ function collect(
     for (const rule of boundTo(scope, server.gateway)) {
       const common = commonHosts(server.hosts, rule.object.namespace, rule.hosts);
       if (common.length === 0) continue;
-      const routes = attempt(common.join(", "), () => routesOf(scope, rule, server), rule.object) ?? [];
+      // Servers of one gateway and port have the same routes of a rule.
+      const key = [server.gateway, server.port, server.kind, rule.object.namespace, rule.object.name].join(" ");
+      const routes =
+        made.get(key) ?? attempt(common.join(", "), () => routesOf(scope, rule, server), rule.object) ?? [];
+      made.set(key, routes);
       // A rule for other ports or gateways says nothing here.
       if (routes.length === 0) continue;
       for (const host of common) {
@@ -70,6 +76,25 @@ function collect(
     if (redirects) for (const { host } of server.hosts) open(host);
   }
   return hosts;
+}
+
+/** Hosts that the same rules speak of, in the same way, are one virtual host, named by the most specific: routes are sent once. */
+function joined(hosts: ReadonlyMap<string, OpenHost>): readonly (readonly [readonly string[], OpenHost])[] {
+  const groups = new Map<Route | undefined, (readonly [string[], OpenHost])[]>();
+  for (const [name, open] of [...hosts].sort(([a], [b]) => compareSpecificity(a, b))) {
+    const [first] = open.routes;
+    const known = groups.get(first) ?? [];
+    groups.set(first, known);
+    const [names] = known.find(([, other]) => isAlike(other, open)) ?? [];
+    if (names === undefined) known.push([[name], open]);
+    else names.push(name);
+  }
+  return [...groups.values()].flat();
+}
+
+function isAlike(a: OpenHost, b: OpenHost): boolean {
+  const isSame = a.requiresTls === b.requiresTls && a.offersQuic === b.offersQuic;
+  return isSame && a.routes.length === b.routes.length && a.routes.every((route, at) => route === b.routes[at]);
 }
 
 function routesOf(scope: OutboundScope, { spec, object }: VirtualServiceRule, { port, gateway, kind }: RouterServer) {
@@ -88,13 +113,13 @@ function routesOf(scope: OutboundScope, { spec, object }: VirtualServiceRule, { 
 }
 
 /** A route that takes every request comes last, of whichever rule it is: rules of one host do not know each other. */
-function virtualHost(scope: OutboundScope, host: string, open: OpenHost): VirtualHost {
+function virtualHost(scope: OutboundScope, domains: readonly string[], open: OpenHost): VirtualHost {
   const { port, routes, requiresTls, offersQuic } = open;
   const isLast = ({ match = {} }: Route) => isCatchAll(match);
   const ordered = [...routes.filter((route) => !isLast(route)), ...routes.filter(isLast)];
   return {
-    name: `${host}:${port}`,
-    domains: [host],
+    name: `${domains[0]}:${port}`,
+    domains,
     ...(routeHeaders(scope).attemptCount && { includeRequestAttemptCount: true }),
     ...(requiresTls && { requireTls: "ALL" }),
     ...(describesPeers(scope) && { requestHeadersToAdd: peerHeaders() }),

@@ -123,7 +123,7 @@ describe("servers that share a port", () => {
       rule("v", ["*"], toWeb),
     ];
     expect(merged(listenersOf(...objects).listeners)).toEqual(["0.0.0.0_80"]);
-    expect(Object.keys(hostsOf("http.80.0.0.0.0", ...objects))).toEqual(["a.example:80", "b.example:80"]);
+    expect(domainsOf("http.80.0.0.0.0", ...objects)).toEqual({ "a.example:80": ["a.example", "b.example"] });
   });
 });
 
@@ -163,11 +163,16 @@ describe("where a router listens", () => {
   });
 });
 
+function domainsOf(route: string, ...objects: readonly string[]) {
+  const { virtualHosts = [] } = generateGatewayRoute(scopeOf(objects).outbound, route);
+  return Object.fromEntries(virtualHosts.map(({ name = "", domains }) => [name, domains]));
+}
+
 describe("virtual hosts", () => {
   const http = (hosts: readonly string[], more: Json = {}) => gateway([server(80, "HTTP", hosts, more)]);
 
   test.each([
-    { server: ["*"], ruled: ["a.example", "*.b"], gives: ["*.b:80", "a.example:80"] },
+    { server: ["*"], ruled: ["a.example", "*.b"], gives: ["a.example:80"] },
     { server: ["*.example"], ruled: ["a.example", "b.other"], gives: ["a.example:80"] },
     { server: ["a.b.example"], ruled: ["*.example"], gives: ["a.b.example:80"] },
     { server: ["*.sub.example"], ruled: ["*.example"], gives: ["*.sub.example:80"] },
@@ -183,6 +188,19 @@ describe("virtual hosts", () => {
   test("rules of one host are joined, and what takes every request comes last", () => {
     const objects = [http(["*"]), rule("a", ["x.example"], toWeb), rule("b", ["x.example"], at("/b"))];
     expect(hostsOf("http.80", ...objects)).toEqual({ "x.example:80": ["/b", "/"] });
+  });
+
+  test("hosts of one virtual host have the same routes, of all servers of a gateway", () => {
+    const two = { ...server(80, "HTTP", ["*.b"]), port: { number: 80, name: "two", protocol: "HTTP" } };
+    const objects = [
+      gateway([server(80, "HTTP", ["*.example"]), two]),
+      rule("v", ["longer.example", "a.example", "x.b"], toWeb),
+      rule("w", ["a.example"], at("/a")),
+    ];
+    expect(domainsOf("http.80", ...objects)).toEqual({
+      "a.example:80": ["a.example"],
+      "longer.example:80": ["longer.example", "x.b"],
+    });
   });
 
   test("a rule that two servers have is there once", () => {
@@ -206,11 +224,8 @@ describe("virtual hosts", () => {
 
   test("a redirect is for hosts without rules as well", () => {
     const objects = [http(["a.example", "*.b"], { tls: { httpsRedirect: true } }), rule("v", ["x.b"], toWeb)];
-    expect(hostsOf("http.80", ...objects)).toEqual({
-      "*.b:80": ["ALL"],
-      "a.example:80": ["ALL"],
-      "x.b:80": ["/", "ALL"],
-    });
+    expect(hostsOf("http.80", ...objects)).toEqual({ "a.example:80": ["ALL"], "x.b:80": ["/", "ALL"] });
+    expect(domainsOf("http.80", ...objects)).toEqual({ "a.example:80": ["a.example", "*.b"], "x.b:80": ["x.b"] });
   });
 
   test.each([
