@@ -73,6 +73,13 @@ describe("targets of clients", () => {
     expect(names("web:7070", "web:7070")).toEqual(["web:7070"]);
     expect(names()).toEqual([`${WEB}:7070`, `${WEB}:7071`]);
   });
+
+  test("a port that does not carry HTTP has a listener without routes: calls fail at once", () => {
+    const view = viewOf([grpcService("web", { ports: [{ number: 9090, name: "tcp", protocol: "TCP" }] })]);
+    expect(generateGrpcListeners(view, ["web", "web:9090"]).map(({ name }) => name)).toEqual(["web:9090"]);
+    expect(generateGrpcListeners(view, []).map(({ name }) => name)).toEqual([`${WEB}:9090`]);
+    expect(generateGrpcRoute(view.outbound, `outbound|9090||${WEB}`)).toEqual({ name: `outbound|9090||${WEB}` });
+  });
 });
 
 describe("listeners of servers", () => {

@@ -5,7 +5,6 @@ import { isIP } from "../../net/ip.ts";
 import { type AnyMessage, pack } from "../../protobuf/envoy/index.ts";
 import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { buildGrpcAccessFilters } from "../authz/access-policies.ts";
-import { httpPorts } from "../routes/rule-index.ts";
 import { buildSession, sessionFilter } from "../routes/sessions.ts";
 import type { FailedObject } from "../shared/attempt.ts";
 import { clusterName } from "../shared/cluster-name.ts";
@@ -33,22 +32,25 @@ interface ListenerReport {
 
 const SILENT: ListenerReport = { failed: () => undefined, notThere: () => undefined };
 
-/** What a client needs to call the target it asks for, under the name it asks by; one per port when it names none. */
+/**
+ * What a client needs to call the target it asks for, under the name it asks by; one per port when it names none. Ports that do not
+ * carry HTTP have a listener without routes: the client fails at once instead of waiting for a listener that never comes.
+ */
 function clientListeners(scope: OutboundScope, name: string): readonly Listener[] {
   const { spelling, port } = parseTarget(name);
   const host = fullHost(spelling, scope.traits.dnsDomain);
   return scope.services
     .filter(({ hostname }) => hostname === host)
     .flatMap((service) =>
-      httpPorts(service)
-        .filter((number) => port === undefined || number === port)
-        .map((number) => apiListener(spelling, service, number, scope)),
+      service.ports
+        .filter((own) => port === undefined || own.port === port)
+        .map((own) => apiListener(spelling, service, own.port, scope)),
     );
 }
 
 function everyClientListener(scope: OutboundScope): readonly Listener[] {
   return scope.services.flatMap((service) =>
-    httpPorts(service).map((port) => apiListener(service.hostname, service, port, scope)),
+    service.ports.map(({ port }) => apiListener(service.hostname, service, port, scope)),
   );
 }
 
