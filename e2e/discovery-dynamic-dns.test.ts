@@ -49,6 +49,8 @@ const started = sharedPlace(
     for (const name of ["one", "two"]) {
       const server = mesh.workload(name);
       await server.listen({ kind: "http", port: 8080, name });
+      // A port that no service has.
+      await server.listen({ kind: "http", port: 9080, name });
       await server.listen({ kind: "http2", port: 8082, name });
       await server.listen({ kind: "https", port: 8443, name, tls });
     }
@@ -103,12 +105,13 @@ test("rules for the wildcard count, and stock Envoy refuses nothing of it", asyn
 
 test("ALLOW_ANY_DYNAMIC_DNS looks up hosts of no service too, with TLS where it says so; bytes go where they were going", async () => {
   const { controlPlane, workload } = started();
-  // HTTP on ports of services comes to the sidecar's own listeners, whatever the host.
   controlPlane.writeMesh("outboundTrafficPolicy: {mode: ALLOW_ANY_DYNAMIC_DNS}\n");
   await until(async () => {
     const { status, body } = await call("two.elsewhere.test", 8080);
     return status === 200 && answeredBy(body) === "two" ? undefined : `${status} ${body}`;
   });
+  const elsewhere = await call("two.elsewhere.test", 9080);
+  expect([elsewhere.status, answeredBy(elsewhere.body)]).toEqual([200, "two"]);
   const own = await workload("client").http({
     address: ONE,
     port: 8443,

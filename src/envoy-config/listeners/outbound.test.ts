@@ -273,3 +273,37 @@ describe("the HTTP proxy listener", () => {
     expect(conflicts).toMatchObject([{ kind: "address", listener: "127.0.0.1_3128" }]);
   });
 });
+
+describe("hosts that are looked up as they are called", () => {
+  const meshYaml = "outboundTrafficPolicy: {mode: ALLOW_ANY_DYNAMIC_DNS}";
+  const virtual = (objects: readonly TestObject[], mesh = meshYaml) =>
+    outbound(objects, { meshYaml: mesh }).listeners.find(({ name }) => name === VIRTUAL);
+
+  test("are those of HTTP on ports that no service has; on others nothing is looked for", () => {
+    const listener = virtual([entry("a", "80/HTTP 3306/TCP", VIP)]);
+    const matches = listener?.filterChains?.map(({ filterChainMatch }) => filterChainMatch);
+    expect(matches).toEqual([{ destinationPort: 15001 }, { applicationProtocols: ["http/1.1", "h2c"] }, undefined]);
+    expect(JSON.stringify(listener?.filterChains?.[1])).toContain("AllowAnyDynamicDNSCluster");
+    expect(listener?.listenerFilters?.map(({ name, filterDisabled }) => [name, filterDisabled])).toEqual([
+      ["envoy.filters.listener.original_dst", undefined],
+      [
+        "envoy.filters.listener.http_inspector",
+        {
+          orMatch: {
+            rules: [80, 3306].map((start) => ({ destinationPortRange: { start, end: start + 1 } })),
+          },
+        },
+      ],
+    ]);
+    expect(listener).toMatchObject({ listenerFiltersTimeout: "1s", continueOnListenerFiltersTimeout: true });
+  });
+
+  test.each([
+    { own: "ALLOW_ANY", spec: { outboundTrafficPolicy: { mode: "ALLOW_ANY" } } },
+    { own: "REGISTRY_ONLY", spec: { outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } } },
+  ])("are none where a Sidecar says $own", ({ spec }) => {
+    const listener = virtual([sidecar({ egress: [{ hosts: ["./*"] }], ...spec })]);
+    expect(listener?.filterChains).toHaveLength(2);
+    expect(listener?.listenerFilters).toBeUndefined();
+  });
+});

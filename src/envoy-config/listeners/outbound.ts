@@ -3,7 +3,8 @@ import type { OutboundScope } from "../../mesh-model/push-snapshot.ts";
 import { isDynamic } from "../../mesh-model/service.ts";
 import type { FilterChain, FilterChainMatch, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { HttpConnectionManager } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
-import { HTTP_PROXY_ROUTE } from "../routes/route-configuration.ts";
+import { catchAllHost, UNKNOWN_HOSTS } from "../routes/generate-route.ts";
+import { HTTP_PROXY_ROUTE, routeConfiguration } from "../routes/route-configuration.ts";
 import { PLAINTEXT_HTTP } from "../shared/alpn.ts";
 import { plainly } from "../shared/attempt.ts";
 import { hostLookupFilter } from "../shared/dynamic-dns.ts";
@@ -17,7 +18,13 @@ import {
   isReservedPort,
   type ListenerConflict,
 } from "./listener-conflict.ts";
-import { detectionTimeout, exactBalance, inspectorsFor } from "./listener-filters.ts";
+import {
+  detectionTimeout,
+  exactBalance,
+  inspectorsByPort,
+  inspectorsFor,
+  ORIGINAL_DESTINATION,
+} from "./listener-filters.ts";
 import { collectEntries } from "./outbound-entries.ts";
 import type { HttpPart, OutboundEntry } from "./outbound-entry.ts";
 import { blackHoleChain, catchAllChain } from "./tcp-proxy.ts";
@@ -43,7 +50,7 @@ export function generateOutboundListeners(scope: OutboundScope, attempt = plainl
     if (built !== undefined) listeners.push(built);
   }
   if (httpProxy !== undefined) listeners.push(httpProxy);
-  if (scope.traits.interception !== "NONE") listeners.push(buildVirtualOutbound(scope, reporting));
+  if (scope.traits.interception !== "NONE") listeners.push(buildVirtualOutbound(scope, reporting, listeners));
   return { listeners, conflicts };
 }
 
@@ -78,8 +85,13 @@ function ownerOf({ tcp, http }: OutboundEntry): string {
 const VIRTUAL_OUTBOUND = "virtualOutbound";
 
 /** Takes every redirected connection and hands it to the listener of its first destination, if there is one. */
-function buildVirtualOutbound(scope: OutboundScope, reporting: OutboundReporting): Listener {
+function buildVirtualOutbound(
+  scope: OutboundScope,
+  reporting: OutboundReporting,
+  listeners: readonly Listener[],
+): Listener {
   const port = scope.mesh.proxyListenPort;
+  const unknown = unknownHostsChains(scope, reporting);
   return {
     ...listenerAddress(wildcardBinds(scope.traits), port),
     name: VIRTUAL_OUTBOUND,
@@ -88,12 +100,40 @@ function buildVirtualOutbound(scope: OutboundScope, reporting: OutboundReporting
     ...(scope.traits.interception === "TPROXY" && { transparent: true }),
     filterChains: [
       blackHoleChain(`${VIRTUAL_OUTBOUND}-blackhole`, port),
+      ...unknown,
       catchAllChain(scope, `${VIRTUAL_OUTBOUND}-catchall-tcp`, reporting.tcp),
     ],
-    ...(reporting.listenerFilters.length > 0 && { listenerFilters: reporting.listenerFilters }),
+    ...(unknown.length > 0
+      ? detectionTimeout(scope.mesh, [...reporting.listenerFilters, ...unknownHostsInspectors(unknown, listeners)])
+      : reporting.listenerFilters.length > 0 && { listenerFilters: reporting.listenerFilters }),
     maxConnectionsToAcceptPerSocketEvent: 1,
     ...(reporting.listener.length > 0 && { accessLog: reporting.listener }),
   };
+}
+
+/** HTTP on ports that no service has, to hosts that are looked up as they are called. */
+function unknownHostsChains(scope: OutboundScope, reporting: OutboundReporting): readonly FilterChain[] {
+  const { mode, egressProxy, looksUpHosts = false } = scope.outboundTrafficPolicy;
+  if (!looksUpHosts || mode === "REGISTRY_ONLY" || egressProxy !== undefined) return [];
+  const part = { routeName: UNKNOWN_HOSTS, grpcWeb: false, looksUpHosts, isProxy: false };
+  const routeConfig = routeConfiguration(UNKNOWN_HOSTS, [catchAllHost(scope)], true);
+  const name = `${VIRTUAL_OUTBOUND}_${UNKNOWN_HOSTS}`;
+  const chain = outboundHttpChain(scope, name, 0, part, reporting, { routeConfig });
+  const filterChainMatch = { applicationProtocols: PLAINTEXT_HTTP };
+  return [{ ...chain, name: `${VIRTUAL_OUTBOUND}-catchall-http`, filterChainMatch }];
+}
+
+/**
+ * All redirected connections pass them before they are handed over: on ports of services, where servers may speak first, they look at
+ * nothing. They go by the port that was called, which has to be found out first.
+ */
+function unknownHostsInspectors(chains: readonly FilterChain[], listeners: readonly Listener[]) {
+  const ports = listeners.map(({ address }) => address?.socketAddress?.portValue ?? 0);
+  const known = [...new Set(ports)].map((destinationPort) => ({ destinationPort }));
+  return [
+    ORIGINAL_DESTINATION,
+    ...inspectorsByPort([...chains.map(({ filterChainMatch = {} }) => filterChainMatch), ...known]),
+  ];
 }
 
 /** For applications with an explicit proxy, as of `http_proxy`. */
@@ -135,6 +175,7 @@ function outboundHttpChain(
   port: number,
   part: HttpPart,
   reporting: OutboundReporting,
+  routes: Pick<HttpConnectionManager, "rds" | "routeConfig"> = routesFrom(part.routeName),
 ): FilterChain {
   const { routeName, grpcWeb, looksUpHosts } = part;
   const isLookedUp = looksUpHosts || scope.outboundTrafficPolicy.looksUpHosts === true;
@@ -151,7 +192,7 @@ function outboundHttpChain(
       sessions: scope.mesh.persistentSessions,
       security: scopePlugins(scope).http([], IN_FRONT, { mode: "CLIENT", port }),
     }),
-    ...routesFrom(routeName),
+    ...routes,
     ...(routeName === HTTP_PROXY_ROUTE && absolute),
   });
   return { filters: [manager] };

@@ -250,7 +250,7 @@ describe("requests for unknown hosts", () => {
   test("are looked up as they are called where the mesh wants it, unless a Sidecar has its own policy", () => {
     const mesh = { outboundTrafficPolicy: { mode: "ALLOW_ANY_DYNAMIC_DNS" } };
     expect(last([], mesh)).toMatchObject({
-      name: "allow_any",
+      name: "allow_any_dynamic_dns",
       routes: [{ route: { cluster: "AllowAnyDynamicDNSCluster" } }],
     });
     const own = sidecar("s", { egress: [{ hosts: ["./*"] }], outboundTrafficPolicy: { mode: "ALLOW_ANY" } });

@@ -92,7 +92,7 @@ function isSpecific(bind: string): boolean {
 
 /** What no other virtual host takes goes to the last one. */
 function closed(scope: OutboundScope, candidates: readonly Candidate[]): readonly VirtualHost[] {
-  return [...assembleHosts(candidates), buildCatchAllHost(scope)];
+  return [...assembleHosts(candidates), catchAllHost(scope)];
 }
 
 /** The listener's address already says which service is meant, so that any host will do. */
@@ -153,19 +153,23 @@ function assembleHosts(candidates: readonly Candidate[]): VirtualHost[] {
 }
 
 /** Requests for unknown hosts: passed through to where they were meant to go, or refused. */
-function buildCatchAllHost(scope: OutboundScope): VirtualHost {
+export function catchAllHost(scope: OutboundScope): VirtualHost {
   const { mode, egressProxy, looksUpHosts = false } = scope.outboundTrafficPolicy;
   const { attemptCount, forwardedHost } = routeHeaders(scope);
   if (mode === "REGISTRY_ONLY") return withoutCount(BLOCK_ALL, attemptCount);
   if (egressProxy === undefined && !forwardedHost && !looksUpHosts) return withoutCount(ALLOW_ANY, attemptCount);
-  const cluster =
-    egressProxy === undefined
-      ? looksUpHosts
-        ? UNKNOWN_HOSTS_CLUSTER
-        : PASSTHROUGH_CLUSTER
-      : clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host);
-  return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
+  if (egressProxy !== undefined) {
+    const cluster = clusterName("outbound", egressProxy.port?.number ?? 0, egressProxy.subset, egressProxy.host);
+    return withoutCount(allowAny(cluster, forwardedHost), attemptCount);
+  }
+  const host = looksUpHosts
+    ? allowAny(UNKNOWN_HOSTS_CLUSTER, forwardedHost, UNKNOWN_HOSTS)
+    : allowAny(PASSTHROUGH_CLUSTER, forwardedHost);
+  return withoutCount(host, attemptCount);
 }
+
+/** What the virtual host of requests to hosts that are looked up is called. */
+export const UNKNOWN_HOSTS = "allow_any_dynamic_dns";
 
 /** The host itself, unless the attempt count header is off. */
 function withoutCount(host: VirtualHost, attemptCount: boolean): VirtualHost {
@@ -174,13 +178,13 @@ function withoutCount(host: VirtualHost, attemptCount: boolean): VirtualHost {
   return silent;
 }
 
-function allowAny(cluster: string, appendXForwardedHost = false): VirtualHost {
+function allowAny(cluster: string, appendXForwardedHost = false, name = "allow_any"): VirtualHost {
   const route = { cluster, timeout: "0s", maxGrpcTimeout: "0s", ...(appendXForwardedHost && { appendXForwardedHost }) };
   return {
-    name: "allow_any",
+    name,
     domains: ["*"],
     includeRequestAttemptCount: true,
-    routes: [{ name: "allow_any", match: { prefix: "/" }, route }],
+    routes: [{ name, match: { prefix: "/" }, route }],
   };
 }
 
