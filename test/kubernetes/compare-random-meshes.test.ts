@@ -75,3 +75,17 @@ test.each([
 function selecting(matchLabels: Readonly<Record<string, string>>) {
   return { selector: { matchLabels } };
 }
+
+test.each([
+  { mesh: [entry("default", ["default"])], says: /only rules show/ },
+  { mesh: [entry("default")], says: undefined },
+])("a virtual host that the peer lacks is explained where no service of the host is seen: $says", ({ mesh, says }) => {
+  const rule = { kind: "VirtualService", name: "v", namespace: "prod", spec: { hosts: ["shared.example"] } };
+  const reason = explained({
+    difference: "routes[90].virtualHosts.shared.example:90: expected nothing, got {}",
+    node,
+    mesh: [...mesh, rule],
+  });
+  if (says === undefined) expect(reason).toBeUndefined();
+  else expect(reason).toMatch(says);
+});

@@ -25,6 +25,7 @@ const REASONS: readonly (readonly [string, (found: Found) => boolean])[] = [
   ["nobody sees a service that is not exported to them, also in its own namespace", isNotExported],
   ["gateways prefer services of their own namespace, as sidecars do", isOfOwnNamespace],
   ["labels that only the proxy has stay", hasOwnLabels],
+  ["hosts that only rules show are served on the ports of their destinations", isShownByRules],
 ];
 
 /** Why a difference is as it should be; undefined: nobody knows. */
@@ -95,9 +96,19 @@ function isDescribedTwice(found: Found): boolean {
 
 function isNotExported(found: Found): boolean {
   const { entries, isMore } = describing(found);
-  const { namespace } = found.node;
-  const isHidden = ({ exportTo }: Entry) => !["*", namespace].some((name) => exportTo.includes(name));
-  return !isMore && entries.some((entry) => entry.namespace === namespace && isHidden(entry));
+  const { node } = found;
+  return !isMore && entries.some((entry) => entry.namespace === node.namespace && isHidden(entry, node));
+}
+
+/** A host may be that of a service which the caller does not see. */
+function isShownByRules({ difference, node, mesh }: Found): boolean {
+  const [, host = ""] = /^routes\[\d+\]\.virtualHosts\.(.+):\d+: expected nothing, got \{/.exec(difference) ?? [];
+  const isRuled = mesh.some(({ kind, spec }) => kind === "VirtualService" && list(spec.hosts).includes(host));
+  return isRuled && entriesOf(mesh).every((entry) => !entry.hosts.includes(host) || isHidden(entry, node));
+}
+
+function isHidden({ exportTo }: Entry, { namespace }: ComparedNode): boolean {
+  return !["*", namespace].some((name) => exportTo.includes(name));
 }
 
 function isOfOwnNamespace({ difference, node, mesh }: Found): boolean {
