@@ -53,6 +53,12 @@ test.each([
   else expect(reason).toMatch(says);
 });
 
+test("a virtual host that the peer lacks is explained where two objects of a namespace describe the host", () => {
+  const difference = "routes[80].virtualHosts.shared.example:80: expected nothing, got {}";
+  expect(explained({ difference, node, mesh: [entry("prod"), entry("prod", ["."])] })).toMatch(/all count/);
+  expect(explained({ difference, node, mesh: [entry("prod"), entry("default")] })).toBeUndefined();
+});
+
 test.each([
   { kind: "WorkloadEntry", spec: { address: node.address, labels: {} }, says: /labels that only the proxy has stay/ },
   {

@@ -87,8 +87,13 @@ function describing({ difference, mesh }: Found): { readonly entries: readonly E
   return { entries, isMore: wanted === "nothing" };
 }
 
+/** Where they disagree on what a port carries, the peer may serve the one that is not HTTP. */
 function isDescribedTwice(found: Found): boolean {
-  const { entries, isMore } = describing(found);
+  const ofHost = moreHost(found);
+  const { entries, isMore } =
+    ofHost === undefined
+      ? describing(found)
+      : { entries: entriesOf(found.mesh).filter(({ hosts }) => hosts.includes(ofHost)), isMore: true };
   return (
     isMore && entries.some((one, at) => entries.some((other, of) => at !== of && other.namespace === one.namespace))
   );
@@ -100,9 +105,14 @@ function isNotExported(found: Found): boolean {
   return !isMore && entries.some((entry) => entry.namespace === node.namespace && isHidden(entry, node));
 }
 
+/** The host of a virtual host that the peer does not have. */
+function moreHost({ difference }: Pick<Found, "difference">): string | undefined {
+  return /^routes\[\d+\]\.virtualHosts\.(.+):\d+: expected nothing, got \{/.exec(difference)?.[1];
+}
+
 /** A host may be that of a service which the caller does not see. */
 function isShownByRules({ difference, node, mesh }: Found): boolean {
-  const [, host = ""] = /^routes\[\d+\]\.virtualHosts\.(.+):\d+: expected nothing, got \{/.exec(difference) ?? [];
+  const host = moreHost({ difference }) ?? "";
   const isRuled = mesh.some(({ kind, spec }) => kind === "VirtualService" && list(spec.hosts).includes(host));
   return isRuled && entriesOf(mesh).every((entry) => !entry.hosts.includes(host) || isHidden(entry, node));
 }
