@@ -7,6 +7,7 @@ import { has, needs, type Requirement } from "../test/support/needs.ts";
 import { fetchAnswer } from "../test/support/net/fetch-answer.ts";
 import { PROGRAM } from "../test/support/process/program.ts";
 import { openTerminal } from "../test/support/process/terminal.ts";
+import { seriesOf } from "../test/support/telemetry/read-metrics.ts";
 import { until } from "../test/support/wait/until.ts";
 
 interface Page {
@@ -63,6 +64,32 @@ describe.each(MODES)("the demo shop with isolation $isolation", ({ isolation, re
     expect(mesh.output()).toMatch(
       /mesh status[\s\S]*logs -f load\/app[\s\S]*split-80-20\.yaml[\s\S]*fault\.yaml[\s\S]*mesh kill front\/envoy/,
     );
+  });
+
+  test.each([
+    { from: "load", to: "front", service: "front", request_protocol: "http" },
+    { from: "front", to: "catalogue-v1", service: "catalogue", request_protocol: "http" },
+    { from: "front", to: "stock", service: "stock", request_protocol: "http" },
+    { from: "front", to: "prices", service: "prices", request_protocol: "grpc" },
+  ])("metrics of both ends say that $from calls $to", async ({ from, to, service, request_protocol }) => {
+    const { workloads } = await mesh.status();
+    const principal = (account: string) => `spiffe://cluster.local/ns/shop/sa/${account}`;
+    const both = {
+      source_workload: from,
+      source_principal: principal(from),
+      destination_workload: to,
+      destination_principal: principal(service),
+      destination_service: `${service}.shop.svc.cluster.local`,
+      request_protocol,
+      response_code: "200",
+    };
+    const seenAt = async (name: string, labels: object) => {
+      const { address, ports } = workloads.find((each) => each.name === name) ?? { address: "", ports: { status: 0 } };
+      const { body } = await fetchAnswer(`http://${address}:${ports.status}/stats/prometheus`);
+      expect(seriesOf(body, "istio_requests_total")).toContainEqual(expect.objectContaining({ ...both, ...labels }));
+    };
+    await until(() => seenAt(from, { reporter: "source", connection_security_policy: "unknown" }));
+    await until(() => seenAt(to, { reporter: "destination", connection_security_policy: "mutual_tls" }));
   });
 
   describe("its console", () => {
