@@ -30,6 +30,8 @@ export interface Service {
   readonly ports: readonly ServicePort[];
   /** Virtual addresses and CIDR ranges, as the user gave them. */
   readonly addresses: readonly string[];
+  /** By every other address too: it is described once without any, and once with these. */
+  readonly isCalledAnywhere?: true;
   /** Where several clusters have the service: its addresses in each. Known to indexes, not to registries. */
   readonly clusterAddresses?: ReadonlyMap<string, readonly string[]>;
   /** Given out to a service without address; only for proxies whose agent answers DNS. */

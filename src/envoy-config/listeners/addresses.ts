@@ -144,7 +144,8 @@ export function bindsOf(
   if (plain.length + ranges.length === 0) return [shared];
   // Addresses of one service in several families are one address to clients, and one listener.
   if (service.provider === "Kubernetes" && plain.length > 0) return [{ ...shared, binds: plain, isShared: false }];
-  return [...plain.map(own), ...(ranges.length > 0 ? [{ ...shared, ranges }] : [])];
+  const anywhere = service.isCalledAnywhere ? [shared] : ranges.length > 0 ? [{ ...shared, ranges }] : [];
+  return [...plain.map(own), ...anywhere];
 }
 
 function endpointAddresses(scope: OutboundScope, { key }: Service, { name }: ServicePort): readonly string[] {

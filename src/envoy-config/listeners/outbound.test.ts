@@ -113,6 +113,14 @@ describe("how calls are understood", () => {
     expect(call("0.0.0.0_92", { speaks: "nothing" })).toBe("tcp outbound|92||b.example");
   });
 
+  test("TLS of a host with an address in a second object alone goes there by that address and by every other", () => {
+    const further = { ...entry("a", "443/TLS", { created: 2, addresses: ["10.50.0.1"] }), name: "second" };
+    const { call } = outbound([entry("a", "443/TLS", { created: 1 }), further]);
+    for (const listener of ["10.50.0.1_443", "0.0.0.0_443"]) {
+      expect(call(listener, { speaks: "tls", sni: "a.example" })).toBe("tcp outbound|443||a.example");
+    }
+  });
+
   test("TLS services without address are distinguished by server name", () => {
     const { call, conflicts } = outbound([
       entry("a", "443/TLS"),

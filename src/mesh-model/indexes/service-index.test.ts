@@ -85,6 +85,12 @@ describe("one host described twice", () => {
     expect(describeAll(services)).toEqual(seen);
   });
 
+  test("the one that has all ports and no address is called by the addresses of others and by every other one", () => {
+    const given = [made({ name: "a" }), made({ name: "b", creationTime: 1, addresses: ["10.0.0.2"] })];
+    const { services } = buildServiceIndex(given, ["*"]).visibleTo("default");
+    expect(services).toMatchObject([{ name: "a", addresses: ["10.0.0.2"], isCalledAnywhere: true }]);
+  });
+
   test("the one that has all ports is called by the addresses of both, and is the same value again", () => {
     const given = [
       made({ name: "a", addresses: ["10.0.0.1"] }),

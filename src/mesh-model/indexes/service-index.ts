@@ -230,7 +230,9 @@ function createAddressJoin(): ServiceIndex["withAddresses"] {
     const known = made.get(service) ?? new Map<string, Service>();
     made.set(service, known);
     const key = addresses.join();
-    const joined = known.get(key) ?? Object.freeze({ ...service, addresses: Object.freeze(addresses) });
+    const isCalledAnywhere = service.addresses.length === 0 && ({ isCalledAnywhere: true } as const);
+    const joined =
+      known.get(key) ?? Object.freeze({ ...service, addresses: Object.freeze(addresses), ...isCalledAnywhere });
     known.set(key, joined);
     return joined;
   };

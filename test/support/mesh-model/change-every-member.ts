@@ -24,6 +24,7 @@ const SERVICE: Others<Omit<Service, "key" | "ports">> = {
   provider: ["Consul"],
   clusterId: ["second"],
   addresses: [[], ["10.96.8.2"], ["10.96.8.1", "fd00::8"]],
+  isCalledAnywhere: [true],
   clusterAddresses: [new Map([["Kubernetes", ["10.96.8.3"]]])],
   autoAllocated: [{ ipv4: "240.240.0.8", ipv6: "2001:2::8" }],
   resolution: ["Passthrough", "DNSLB", "DNSRoundRobinLB", "Alias", "DynamicDNS"],
