@@ -1,12 +1,11 @@
 import { CloseStack } from "../base/close-stack.ts";
-import { startLease } from "./cluster/start-lease.ts";
+import { replicaName, startLease } from "./cluster/start-lease.ts";
 import { type RootPublisher, startRootPublisher } from "./cluster/start-root-publisher.ts";
 import { CLUSTER_IDENTITY, type ConnectedCa } from "./connect-ca.ts";
 import type { KubernetesSource } from "./kubernetes-source.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
 import type { RemoteClusters } from "./remote-clusters/start-remote-clusters.ts";
 import { whileControlled } from "./remote-clusters/while-controlled.ts";
-import { replicaName } from "./replica-name.ts";
 
 type RootOptions = Pick<
   StartDiscoveryOptions,

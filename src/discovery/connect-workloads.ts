@@ -1,8 +1,7 @@
 import type { CloseStack } from "../base/close-stack.ts";
-import { startLease } from "./cluster/start-lease.ts";
+import { replicaName, startLease } from "./cluster/start-lease.ts";
 import type { ConnectedKubernetes } from "./connect-kubernetes.ts";
 import type { StartDiscoveryOptions } from "./options.ts";
-import { replicaName } from "./replica-name.ts";
 import { createEntryWriter } from "./workloads/create-entry-writer.ts";
 import type { WorkloadStore } from "./workloads/create-workload-store.ts";
 import { startEntryCleanup } from "./workloads/start-entry-cleanup.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { KindFreshness } from "./kubernetes-source.ts";
-import { awaySince } from "./remote-clusters/away-since.ts";
+import { awaySince, type KindFreshness } from "./kubernetes-source.ts";
 import { ageSeconds, ownFreshness, readinessDetails } from "./source-freshness.ts";
 
 const NOW = 1_000_000;

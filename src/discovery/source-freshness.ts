@@ -1,5 +1,4 @@
-import type { KindFreshness } from "./kubernetes-source.ts";
-import { awaySince } from "./remote-clusters/away-since.ts";
+import { awaySince, type KindFreshness } from "./kubernetes-source.ts";
 import type { ShownCluster } from "./remote-clusters/start-remote-clusters.ts";
 
 /** How old what is known of one cluster, or of Consul, is. */

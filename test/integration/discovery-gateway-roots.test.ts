@@ -8,7 +8,7 @@ import { type CertifiedKey, makeLeaf, selfSignedCertificate } from "../support/c
 import { createTestCa } from "../support/certs/test-ca.ts";
 import { tlsGateway, tlsSecret } from "../support/discovery/gateway.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
-import { runGatewayEnvoy } from "../support/envoy/gateway-envoy.ts";
+import { runGatewayOf } from "../support/envoy/gateway-envoy.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { needs } from "../support/needs.ts";
 import { freePorts } from "../support/net/free-ports.ts";
@@ -66,13 +66,9 @@ test("roots for clients come from the Secret NAME-cacert, and whom its revocatio
   });
   using folder = temporaryFolder();
   await using _agent = await startAnySecrets(folder.file("sds"));
-  await using envoy = await runGatewayEnvoy({
+  await using envoy = await runGatewayOf(server, {
     sdsPath: folder.file("sds"),
-    xdsPort: server.ports.secureGrpc,
-    rootPem: server.discovery.rootPem,
-    token: await server.discovery.issueToken({ namespace: "edge", name: "gateway" }, 60),
     namespace: "edge",
-    account: "gateway",
     protocol: "sotw",
   });
   const call = async (pair?: { readonly cert: string; readonly key: string }): Promise<number | undefined> => {

@@ -6,7 +6,7 @@ import { CloseStack } from "../../src/base/close-stack.ts";
 import { createTestCa } from "../support/certs/test-ca.ts";
 import { tlsGateway, tlsSecret } from "../support/discovery/gateway.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
-import { runGatewayEnvoy } from "../support/envoy/gateway-envoy.ts";
+import { runGatewayOf } from "../support/envoy/gateway-envoy.ts";
 import { runHttp3Client } from "../support/envoy/http3-client.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { needs } from "../support/needs.ts";
@@ -50,13 +50,9 @@ async function openGateway(quicListeners: boolean) {
   opened.defer(() => folder[Symbol.dispose]());
   opened.add(await startAnySecrets(folder.file("sds")));
   const envoy = opened.add(
-    await runGatewayEnvoy({
+    await runGatewayOf(server, {
       sdsPath: folder.file("sds"),
-      xdsPort: server.ports.secureGrpc,
-      rootPem: server.discovery.rootPem,
-      token: await server.discovery.issueToken({ namespace: "edge", name: "gateway" }, 60),
       namespace: "edge",
-      account: "gateway",
       protocol: "delta",
     }),
   );

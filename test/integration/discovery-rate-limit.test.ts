@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
-import { runGatewayEnvoy } from "../support/envoy/gateway-envoy.ts";
+import { runGatewayOf } from "../support/envoy/gateway-envoy.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { startRateLimitService } from "../support/grpc/rate-limit-service.ts";
 import { needs } from "../support/needs.ts";
@@ -53,13 +53,9 @@ test("the sample of a global rate limit: the service decides by path, and while 
   });
   using folder = temporaryFolder();
   await using _agent = await startAnySecrets(folder.file("sds"));
-  await using envoy = await runGatewayEnvoy({
+  await using envoy = await runGatewayOf(server, {
     sdsPath: folder.file("sds"),
-    xdsPort: server.ports.secureGrpc,
-    rootPem: server.discovery.rootPem,
-    token: await server.discovery.issueToken({ namespace: "istio-system", name: "gateway" }, 60),
     namespace: "istio-system",
-    account: "gateway",
     protocol: "delta",
     labels: { istio: "ingressgateway" },
   });

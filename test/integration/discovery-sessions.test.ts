@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
-import { runGatewayEnvoy } from "../support/envoy/gateway-envoy.ts";
+import { runGatewayOf } from "../support/envoy/gateway-envoy.ts";
 import { temporaryFolder } from "../support/files/temporary-folder.ts";
 import { needs } from "../support/needs.ts";
 import { fetchOk } from "../support/net/fetch-answer.ts";
@@ -65,13 +65,9 @@ test("a client that shows its cookie or header again comes to the endpoint that 
   await using server = await startDiscoveryServer({ files, persistentSessions: true });
   using folder = temporaryFolder();
   await using _agent = await startAnySecrets(folder.file("sds"));
-  await using envoy = await runGatewayEnvoy({
+  await using envoy = await runGatewayOf(server, {
     sdsPath: folder.file("sds"),
-    xdsPort: server.ports.secureGrpc,
-    rootPem: server.discovery.rootPem,
-    token: await server.discovery.issueToken({ namespace: "istio-system", name: "gateway" }, 60),
     namespace: "istio-system",
-    account: "gateway",
     protocol: "delta",
   });
   const ask = async (path: string, headers: Readonly<Record<string, string>> = {}) => {

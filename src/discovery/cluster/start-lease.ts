@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { errorCode, errorMessage } from "../../base/coded-error.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
@@ -125,4 +126,9 @@ export function startLease(options: LeaseOptions): Lease {
 /** Leases have microseconds. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace("Z", "000Z");
+}
+
+/** By which this replica is known to others, in leases and entries: its pod, or where there is none its process. */
+export function replicaName(podName = ""): string {
+  return podName || `${hostname()}-${process.pid}`;
 }

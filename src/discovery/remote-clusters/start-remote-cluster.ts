@@ -4,7 +4,7 @@ import type { Logger } from "../../base/logger.ts";
 import type { MeshNetwork } from "../../istio-api/mesh-config/mesh-networks.ts";
 import type { MeshSettings } from "../../mesh-model/mesh-settings.ts";
 import { followCluster } from "../follow-cluster.ts";
-import type { KindFreshness } from "../kubernetes-source.ts";
+import { awaySince, type KindFreshness } from "../kubernetes-source.ts";
 import {
   createKubernetesRegistry,
   type KubernetesRegistry,
@@ -12,7 +12,6 @@ import {
 import type { StartedSource } from "../start-kubernetes-source.ts";
 import { createMemoryStore } from "../stores/create-memory-store.ts";
 import { untilSynced } from "../until-synced.ts";
-import { awaySince } from "./away-since.ts";
 
 export interface RemoteClusterOptions {
   readonly id: string;

@@ -1,3 +1,4 @@
+import type { DiscoveryServer } from "../discovery/server.ts";
 import { http2Cluster } from "./http2-cluster.ts";
 import { type RunningEnvoy, runEnvoy } from "./run-envoy.ts";
 
@@ -14,6 +15,16 @@ export interface GatewayEnvoyOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Where it gets its certificate for the mesh. */
   readonly sdsPath: string;
+}
+
+/** The same of a control plane in this process, as its account `gateway`. */
+export async function runGatewayOf(
+  { ports, discovery }: Pick<DiscoveryServer, "ports" | "discovery">,
+  options: Pick<GatewayEnvoyOptions, "namespace" | "protocol" | "labels" | "sdsPath">,
+): Promise<RunningEnvoy> {
+  const account = "gateway";
+  const token = await discovery.issueToken({ namespace: options.namespace, name: account }, 60);
+  return runGatewayEnvoy({ ...options, account, token, xdsPort: ports.secureGrpc, rootPem: discovery.rootPem });
 }
 
 /** A stock Envoy as a gateway that proves who it is to a control plane, and has its credentials from it, without an agent between them. */
