@@ -94,6 +94,20 @@ async function expectNothingRefused(envoy: RunningEnvoy): Promise<void> {
   ).toEqual([]);
 }
 
+/**
+ * Envoy 1.40 ends with SIGSEGV once in thousands of starts while the secrets of a listener arrive; agents start it again. Resources that it
+ * cannot take end the second one too.
+ */
+async function againIfCrashed(run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (thrown) {
+    if (!(thrown instanceof Error && thrown.message.includes("Envoy exited (SIGSEGV)"))) throw thrown;
+    console.warn(`Envoy crashed and is started again: ${thrown.message.slice(0, 200)}`);
+    await run();
+  }
+}
+
 test("golden cases are there to be shown to Envoy", (context) => {
   needsGoldenData(context, goldenPath("discovery"));
   expect(cases.length).toBeGreaterThan(25);
@@ -105,12 +119,14 @@ for (const [index, golden] of cases.entries()) {
   const protocol = index % 2 === 0 ? "sotw" : "delta";
   test(`Envoy accepts everything of ${golden.name} (${protocol})`, async () => {
     await load(golden.configYaml, golden.meshYaml);
-    await using envoy = await startEnvoy(golden.node, protocol);
     const { udpPorts } = golden.context;
     // A port for UDP alone may have a cluster or none.
     const isFree = (name: string) => name.startsWith("inbound|") && udpPorts.has(Number(name.split("|")[1]));
-    await untilHas(envoy, namesOf(golden.clusters), namesOf(golden.listeners), isFree);
-    await expectNothingRefused(envoy);
+    await againIfCrashed(async () => {
+      await using envoy = await startEnvoy(golden.node, protocol);
+      await untilHas(envoy, namesOf(golden.clusters), namesOf(golden.listeners), isFree);
+      await expectNothingRefused(envoy);
+    });
   });
 }
 
