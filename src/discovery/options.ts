@@ -13,6 +13,8 @@ export interface StartDiscoveryOptions extends DiscoverySettings {
   readonly log: Logger;
   /** Reads rules and the mesh file, and is stopped with the server; a thread of its own when absent. */
   readonly parser?: ConfigParser;
+  /** The program of the thread in which webhooks review large objects, `none` for the serving one. */
+  readonly reviewThread?: URL | "none";
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
   /** Objects of a cluster from somewhere else than from an API server. */

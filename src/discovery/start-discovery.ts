@@ -268,6 +268,7 @@ async function openWebhooks(options: StartDiscoveryOptions, owner: WebhookOwner)
     onCaChange: ca.onServingRoots,
     mesh,
     parser,
+    reviewThread: options.reviewThread,
     proxyConfigs: () => config.store.snapshot.list("ProxyConfig"),
     source: kubernetesSource,
     clusterId,

@@ -23,6 +23,8 @@ export interface StartInjectorOptions extends InjectorSettings {
   readonly kubernetesSource?: KubernetesSource;
   /** Stopped with the webhooks. */
   readonly parser?: ConfigParser;
+  /** As for the control plane. */
+  readonly reviewThread?: URL | "none";
   readonly log: Logger;
   /** Aborted during the start: it rejects with the reason, and nothing stays open. */
   readonly signal?: AbortSignal;
@@ -73,6 +75,7 @@ export async function startInjector(options: StartInjectorOptions): Promise<Inje
     mesh,
     parser,
     proxyConfigs: source === undefined ? () => [] : watchProxyConfigs(source, { log, opened }),
+    reviewThread: options.reviewThread,
     source,
     clusterId: options.clusterId ?? "Kubernetes",
     systemNamespace,

@@ -19,88 +19,130 @@ export type PodVerdict =
   | { readonly allowed: true; readonly patch?: readonly object[]; readonly warnings?: readonly string[] }
   | { readonly allowed: false; readonly message: string };
 
-export interface PodReviewerOptions {
-  /** In force at this moment. */
-  readonly settings: () => InjectionSettings;
-  /** Annotations of the pod's namespace, on OpenShift. */
-  readonly namespaceAnnotations?: (namespace: string) => Readonly<Record<string, string>> | undefined;
-  /** What ProxyConfig objects say of a workload. */
-  readonly proxyConfig?: (workload: {
-    readonly namespace: string;
-    readonly labels: Readonly<Record<string, string>>;
-  }) => ProxyConfigOverlay;
-  /** Whether nodes that a pod may land on allow a native sidecar: `cluster` is that of the path, `node` of the pod, else empty. */
-  readonly native?: (cluster: string, node: string) => boolean;
-  readonly metrics: InjectionMetrics;
-  readonly log: Logger;
+/** What the circumstances of a pod follow from. */
+export interface PodSubject {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the webhook's path. */
+  readonly cluster: string;
+  /** Empty while the pod has none. */
+  readonly node: string;
 }
 
-/** Reviews of pods, as the path `/inject` gets them. Never throws. */
-export function createPodReviewer(
-  options: PodReviewerOptions,
-): (request: PodReviewRequest, path: string) => PodVerdict {
-  const { metrics, log } = options;
-  return (request, path) => {
-    const startedAt = performance.now();
-    metrics.requests.inc();
-    const pod = nameOf(request);
-    try {
-      const verdict = review(request, path, pod, options);
-      metrics.seconds.observe((performance.now() - startedAt) / 1000);
-      return verdict;
-    } catch (thrown) {
-      const reason = thrown instanceof InjectError ? (errorCode(thrown) ?? "") : "internal";
-      const error = errorMessage(thrown);
-      metrics.failure.inc([reason]);
-      log.warn("pod cannot be injected", { pod, reason, error, dryRun: request.isDryRun });
-      return {
-        allowed: false,
-        message: `the sidecar injector cannot inject pod ${pod}: ${error}; ${adviceFor(reason)}`,
-      };
-    }
+export interface PodCircumstances {
+  /** Annotations of the pod's namespace, on OpenShift. */
+  readonly namespaceAnnotations?: Readonly<Record<string, string>> | undefined;
+  /** What ProxyConfig objects say of the workload. */
+  readonly proxyConfig?: ProxyConfigOverlay;
+  /** Whether nodes that the pod may land on allow a native sidecar. */
+  readonly native?: boolean | undefined;
+}
+
+/** A verdict, and what log and metrics say of it: plain data, so that another thread can come to it. */
+export interface ReviewedPod {
+  readonly verdict: PodVerdict;
+  readonly pod: string;
+  readonly isDryRun: boolean;
+  readonly outcome:
+    | { readonly type: "injected" | "skipped"; readonly by: string; readonly reason: string }
+    | { readonly type: "failed"; readonly reason: string; readonly error: string };
+  /** Parts of the webhook's path without a value. */
+  readonly ignored: readonly string[];
+  readonly seconds: number;
+}
+
+/** Reviews a pod, as the path `/inject` gets it. Never throws. */
+export function reviewPod(
+  request: PodReviewRequest,
+  path: string,
+  settings: () => InjectionSettings,
+  circumstances: (subject: PodSubject) => PodCircumstances,
+): ReviewedPod {
+  const startedAt = performance.now();
+  const pod = nameOf(request);
+  const { env, ignored } = pathEnvironment(path);
+  const common = { pod, ignored, isDryRun: request.isDryRun };
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  try {
+    const object = podOf(request);
+    const { namespaceAnnotations, proxyConfig, native } = circumstances(subjectOf(request, path));
+    const { decision, patch } = mutatePod(
+      {
+        pod: object,
+        namespace: request.namespace,
+        proxyEnv: env,
+        openshift: namespaceAnnotations,
+        ...(proxyConfig && { proxyConfig }),
+        ...(native !== undefined && { native }),
+      },
+      settings(),
+    );
+    const { inject, by, reason, warnings } = decision;
+    return {
+      ...common,
+      verdict: { allowed: true, patch, ...(warnings.length > 0 && { warnings }) },
+      outcome: { type: inject ? "injected" : "skipped", by, reason },
+      seconds: seconds(),
+    };
+  } catch (thrown) {
+    const reason = thrown instanceof InjectError ? (errorCode(thrown) ?? "") : "internal";
+    const error = errorMessage(thrown);
+    const message = `the sidecar injector cannot inject pod ${pod}: ${error}; ${adviceFor(reason)}`;
+    return {
+      ...common,
+      verdict: { allowed: false, message },
+      outcome: { type: "failed", reason, error },
+      seconds: seconds(),
+    };
+  }
+}
+
+/** Writes down what came of a review, whichever thread it was made in. */
+export function recordReview(
+  { pod, isDryRun, outcome, ignored, seconds }: ReviewedPod,
+  { metrics, log }: { readonly metrics: InjectionMetrics; readonly log: Logger },
+): void {
+  metrics.requests.inc();
+  if (ignored.length > 0) log.warn("part of the webhook's path has no value and is ignored", { ignored });
+  if (outcome.type === "failed") {
+    const { reason, error } = outcome;
+    metrics.failure.inc([reason]);
+    log.warn("pod cannot be injected", { pod, reason, error, dryRun: isDryRun });
+    return;
+  }
+  metrics.seconds.observe(seconds);
+  const { by, reason } = outcome;
+  if (outcome.type === "injected") {
+    metrics.success.inc();
+    log.debug("pod is injected", { pod, by, reason });
+  } else {
+    metrics.skip.inc([by]);
+    log.info("pod is not injected", { pod, by, reason });
+  }
+}
+
+/** What has to be found out about the pod of a review that may be no good. */
+export function subjectOf({ object, namespace }: PodReviewRequest, path: string): PodSubject {
+  const { metadata, spec } = asObject(object);
+  return {
+    namespace: asText(asObject(metadata).namespace) || namespace,
+    labels: textMap(asObject(metadata).labels),
+    cluster: pathEnvironment(path).env.ISTIO_META_CLUSTER_ID ?? "",
+    node: asText(asObject(spec).nodeName),
   };
 }
 
-function review(request: PodReviewRequest, path: string, pod: string, options: PodReviewerOptions): PodVerdict {
-  const { object, namespace } = request;
-  if (request.kind.kind !== "Pod" && request.kind.kind !== "") {
+function podOf({ kind: { kind }, object }: PodReviewRequest): Json {
+  if (kind !== "Pod" && kind !== "") {
     throw new InjectError(
       "invalid-document",
-      `the review is about a ${request.kind.kind}, allowed is Pod: the webhook's rules ask for too much`,
+      `the review is about a ${kind}, allowed is Pod: the webhook's rules ask for too much`,
     );
   }
   if (!isObject(object) || !isObject(object.spec)) {
     throw new InjectError("invalid-document", "the review has no pod with a spec");
   }
-  const { env, ignored } = pathEnvironment(path);
-  if (ignored.length > 0) options.log.warn("part of the webhook's path has no value and is ignored", { path, ignored });
-  const workload = { namespace: podNamespace(object, namespace), labels: textMap(asObject(object.metadata).labels) };
-  const overlay = options.proxyConfig?.(workload);
-  const openshift = options.namespaceAnnotations?.(workload.namespace);
-  const native = options.native?.(env.ISTIO_META_CLUSTER_ID ?? "", asText(object.spec.nodeName));
-  const { decision, patch } = mutatePod(
-    {
-      pod: object,
-      namespace,
-      proxyEnv: env,
-      openshift,
-      ...(overlay && { proxyConfig: overlay }),
-      ...(native !== undefined && { native }),
-    },
-    options.settings(),
-  );
-  const { by, reason, warnings } = decision;
-  if (decision.inject) options.metrics.success.inc();
-  else options.metrics.skip.inc([by]);
-  if (options.log.enabled("debug") || !decision.inject) {
-    const level = decision.inject ? "debug" : "info";
-    options.log[level](decision.inject ? "pod is injected" : "pod is not injected", { pod, by, reason });
-  }
-  return { allowed: true, patch, ...(warnings.length > 0 && { warnings }) };
-}
-
-function podNamespace(pod: Json, ofRequest: string): string {
-  return asText(asObject(pod.metadata).namespace) || ofRequest;
+  return object;
 }
 
 /** Pods of controllers have no name yet, but the beginning of one. */

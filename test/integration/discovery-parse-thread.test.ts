@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { startConfigParser } from "../../src/discovery/parse/start-config-parser
 import { startParseThread } from "../../src/discovery/parse/start-parse-thread.ts";
 import { startDiscoveryServer } from "../support/discovery/server.ts";
 import { bundleProgram } from "../support/process/bundle-program.ts";
+import { longestTurnDuring } from "../support/process/longest-turn.ts";
 import { until } from "../support/wait/until.ts";
 import { startTestInjector } from "../support/webhooks/injector.ts";
 
@@ -49,27 +50,6 @@ async function readyAnswersDuring(server: Server, work: Promise<unknown>): Promi
   }
   await done;
   return answers;
-}
-
-/**
- * The longest turn of the event loop until `work` is done, in milliseconds of this thread's processor time: what neighbours on a busy
- * machine do not change. No answer of `/ready` can wait longer for the serving thread.
- */
-async function longestTurnDuring(work: Promise<unknown>): Promise<number> {
-  const cpuMs = () => Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  let isDone = false;
-  const done = work.finally(() => {
-    isDone = true;
-  });
-  let longest = 0;
-  for (let before = cpuMs(); !isDone; ) {
-    await new Promise((nextTurn) => setImmediate(nextTurn));
-    const now = cpuMs();
-    longest = Math.max(longest, now - before);
-    before = now;
-  }
-  await done;
-  return longest;
 }
 
 const virtualService = (name: string, http: string) =>

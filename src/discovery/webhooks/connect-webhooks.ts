@@ -4,7 +4,13 @@ import type { CloseStack } from "../../base/close-stack.ts";
 import type { Logger } from "../../base/logger.ts";
 import type { MetricRegistry } from "../../base/metric-registry.ts";
 import { untilAborted } from "../../base/wait.ts";
-import { createPodReviewer, declareInjectionMetrics, detectNativeSidecar } from "../../inject/index.ts";
+import {
+  declareInjectionMetrics,
+  detectNativeSidecar,
+  type PodSubject,
+  recordReview,
+  reviewPod,
+} from "../../inject/index.ts";
 import type { ConfigObject } from "../../istio-api/config-object.ts";
 import { labelsOf } from "../../mesh-model/kubernetes-object.ts";
 import type { ServerCredentials, ServerTls } from "../../net/listen/tls-acceptor.ts";
@@ -17,7 +23,8 @@ import { type InjectionInput, NO_INPUT, watchInjectionFiles, watchInjectionMap }
 import { createLiveSettings, type LiveSettings } from "./live-settings.ts";
 import { declareWebhookMetrics, type WebhookMetrics } from "./metrics.ts";
 import { proxyConfigLayers } from "./proxy-config-objects.ts";
-import { createRuleReviewer } from "./review-rule.ts";
+import { recordRule, reviewRule } from "./review-rule.ts";
+import { type ReviewThread, startReviewThread } from "./start-review-thread.ts";
 import { notReachedReason, startWebhookPatcher } from "./start-webhook-patcher.ts";
 import { watchKubelets } from "./watch-kubelets.ts";
 
@@ -32,6 +39,8 @@ export interface WebhookParts {
   readonly mesh: MeshFile;
   readonly parser: Pick<ConfigParser, "parseYaml">;
   readonly proxyConfigs: () => readonly ConfigObject<"ProxyConfig">[];
+  /** The program of the thread in which large objects are reviewed, `none` for the serving one. Absent: that of this program. */
+  readonly reviewThread?: URL | "none" | undefined;
   /** Absent: injection from files or from what is built in, and no configuration is patched. */
   readonly source: KubernetesSource | undefined;
   /** The own one, as webhook configurations name it in their path. */
@@ -65,9 +74,10 @@ export async function connectWebhooks(parts: WebhookParts): Promise<Webhooks> {
   const { settings, opened } = parts;
   const log = parts.log.scope("webhooks");
   const metrics = declareWebhookMetrics(parts.registry);
-  const inject = settings.injects ? await connectInjection(parts) : undefined;
+  const thread = await openReviewThread(parts);
+  const inject = settings.injects ? await connectInjection(parts, thread) : undefined;
   const reviewers: Record<string, Reviewer> = {
-    "/validate": createRuleReviewer(metrics, parts.log.scope("validationServer")),
+    "/validate": createRuleReviewer(thread, metrics, parts.log.scope("validationServer")),
     ...(inject && { "/inject": inject.reviewer }),
   };
   const server = opened.add(
@@ -89,7 +99,34 @@ interface ConnectedInjection extends Pick<Webhooks, "templates"> {
   readonly reviewer: Reviewer;
 }
 
-async function connectInjection(parts: WebhookParts): Promise<ConnectedInjection> {
+/** It costs nothing until the first large object comes. */
+async function openReviewThread({ reviewThread, opened }: WebhookParts): Promise<ReviewThread | undefined> {
+  if (reviewThread === "none") return undefined;
+  const url = reviewThread ?? (await import("./review-thread-entry.ts")).REVIEW_THREAD_URL;
+  const thread = startReviewThread(url);
+  opened.defer(() => thread.stop());
+  return thread;
+}
+
+function createRuleReviewer(thread: ReviewThread | undefined, metrics: WebhookMetrics, log: Logger): Reviewer {
+  return {
+    onHttpError: (status) => metrics.validationHttpErrors.inc([String(status)]),
+    review: (request) => {
+      const reviewed = reviewRule(request);
+      recordRule(reviewed, metrics, log);
+      return reviewed.verdict;
+    },
+    ...(thread && {
+      answerLarge: async (body: Buffer) => {
+        const { answer, reviewed } = await thread.rule(body);
+        if (reviewed !== undefined) recordRule(reviewed, metrics, log);
+        return answer;
+      },
+    }),
+  };
+}
+
+async function connectInjection(parts: WebhookParts, thread: ReviewThread | undefined): Promise<ConnectedInjection> {
   const { settings, mesh, source, opened } = parts;
   const log = parts.log.scope("injector");
   let live: LiveSettings | undefined;
@@ -125,21 +162,39 @@ async function connectInjection(parts: WebhookParts): Promise<ConnectedInjection
   mesh.subscribe(() => void created.refresh());
   // What changed while the first ones were read.
   await created.refresh();
-  const review = createPodReviewer({
-    settings: created.settings,
-    ...(namespaces && { namespaceAnnotations: namespaces.annotations }),
-    proxyConfig: (workload) => {
-      const { rootNamespace } = mesh.settings;
-      return proxyConfigLayers(workload, parts.proxyConfigs(), { rootNamespace, rules: settings.proxyConfigRules });
-    },
-    ...(kubelets && {
-      native: (cluster: string, node: string) =>
-        detectNativeSidecar(settings.nativeSidecars, kubelets.of(cluster, node)),
-    }),
-    metrics: declareInjectionMetrics(parts.registry),
-    log,
+  const record = { metrics: declareInjectionMetrics(parts.registry), log };
+  const found = ({ namespace, cluster, node }: Pick<PodSubject, "namespace" | "cluster" | "node">) => ({
+    namespaceAnnotations: namespaces?.annotations(namespace),
+    native: kubelets && detectNativeSidecar(settings.nativeSidecars, kubelets.of(cluster, node)),
   });
-  return { reviewer: { review }, templates: () => shownTemplates(created) };
+  const reviewer: Reviewer = {
+    review: (request, path) => {
+      const reviewed = reviewPod(request, path, created.settings, (subject) => ({
+        ...found(subject),
+        proxyConfig: proxyConfigLayers(subject, parts.proxyConfigs(), {
+          rootNamespace: mesh.settings.rootNamespace,
+          rules: settings.proxyConfigRules,
+        }),
+      }));
+      recordReview(reviewed, record);
+      return reviewed.verdict;
+    },
+    ...(thread && {
+      answerLarge: async (body: Buffer, path: string) => {
+        const { answer, reviewed } = await thread.pod(body, path, {
+          settings: created.sources,
+          circumstances: (subject) => ({
+            ...found(subject),
+            proxyConfigs: parts.proxyConfigs(),
+            rootNamespace: mesh.settings.rootNamespace,
+          }),
+        });
+        if (reviewed !== undefined) recordReview(reviewed, record);
+        return answer;
+      },
+    }),
+  };
+  return { reviewer, templates: () => shownTemplates(created) };
 }
 
 /** Templates that are built in are not text. */

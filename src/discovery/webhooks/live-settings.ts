@@ -6,17 +6,16 @@ import {
   type InjectionSettings,
   type InjectionTexts,
   loadInjectionSettings,
+  type SettingsSources,
   type SourceText,
 } from "../../inject/index.ts";
 import type { ConfigParser } from "../parse/config-parser.ts";
 import type { InjectionInput } from "./injection-input.ts";
 
-type Sources = Parameters<typeof loadInjectionSettings>[0];
-
 export interface LiveSettingsOptions {
   readonly input: Pick<InjectionInput, "current">;
   /** Everything but the texts: mesh config, what the nodes can do, and what never changes. */
-  readonly rest: () => Omit<Sources, "config" | "values">;
+  readonly rest: () => Omit<SettingsSources, "config" | "values">;
   readonly parser: Pick<ConfigParser, "parseYaml">;
   readonly log: Logger;
 }
@@ -24,6 +23,8 @@ export interface LiveSettingsOptions {
 export interface LiveSettings {
   /** In force. Throws an InjectError when there was never anything that could be used. */
   settings(): InjectionSettings;
+  /** What `settings` were made from: another value when they are others. Throws where `settings` does. */
+  sources(): SettingsSources;
   /** Something may have changed. Resolves when what is there now counts, or is refused. */
   refresh(): Promise<void>;
 }
@@ -33,7 +34,7 @@ export interface LiveSettings {
  * also when it is gone. Resolves when the first ones are loaded or refused.
  */
 export async function createLiveSettings({ input, rest, parser, log }: LiveSettingsOptions): Promise<LiveSettings> {
-  let good: { readonly settings: InjectionSettings; readonly texts: InjectionTexts | undefined } | undefined;
+  let good: InForce | undefined;
   let seen: unknown;
   let refused = "";
   const parse = async (given: SourceText | undefined) =>
@@ -50,7 +51,7 @@ export async function createLiveSettings({ input, rest, parser, log }: LiveSetti
     const sources = { ...others, config: await parse(config), values: await parse(values) };
     const settings = loadInjectionSettings(sources, good?.settings);
     const isFirst = good === undefined;
-    good = { settings, texts: texts as InjectionTexts | undefined };
+    good = { settings, sources, texts: texts as InjectionTexts | undefined };
     refused = "";
     if (!isFirst) log.info("injection settings changed", { config: config?.source, values: values?.source });
     else if (texts === undefined) log.info("no injection config is given: built-in templates and values are used");
@@ -76,13 +77,17 @@ export async function createLiveSettings({ input, rest, parser, log }: LiveSetti
     return last;
   };
   await refresh();
-  return {
-    refresh,
-    settings: () => {
-      if (good !== undefined) return good.settings;
-      throw new InjectError("invalid-settings", `the injection config cannot be used: ${refused}`);
-    },
+  const inForce = () => {
+    if (good !== undefined) return good;
+    throw new InjectError("invalid-settings", `the injection config cannot be used: ${refused}`);
   };
+  return { refresh, settings: () => inForce().settings, sources: () => inForce().sources };
+}
+
+interface InForce {
+  readonly settings: InjectionSettings;
+  readonly sources: SettingsSources;
+  readonly texts: InjectionTexts | undefined;
 }
 
 /** Half of what was there is not all that is wanted: whoever writes both is still at it, or has made a mistake. */

@@ -45,6 +45,7 @@ export async function startDiscoveryServer(given: DiscoveryServerOptions = {}): 
       log,
       // The test runner's compiler does not reach into workers.
       parser: DIRECT_PARSER,
+      reviewThread: "none",
       configDir: config,
       meshConfigFile: meshFile,
       caDirectory: join(folder, "ca"),

@@ -70,6 +70,7 @@ export async function startTestInjector(options: TestInjectorOptions = {}): Prom
     revision: "",
     shutdownMs: 5000,
     parser: DIRECT_PARSER,
+    reviewThread: "none",
     log,
     ...options,
   });
