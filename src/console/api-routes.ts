@@ -1,3 +1,4 @@
+import { isJsonObject } from "../base/json-object.ts";
 import { HttpError, type HttpHandler, type HttpRequest, json } from "../net/http-server/http-types.ts";
 import { createRouteTable, type RouteTable } from "../net/http-server/route-table.ts";
 import type { ActionDesk } from "./action-desk.ts";
@@ -113,7 +114,7 @@ async function readBody(request: HttpRequest): Promise<unknown> {
   const text = (await request.body(MAX_BODY_BYTES)).toString("utf8");
   try {
     const value: unknown = JSON.parse(text === "" ? "{}" : text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    if (isJsonObject(value)) return value;
   } catch {
     // Said below.
   }

@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
+import { asJsonObject } from "../base/json-object.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -24,7 +25,7 @@ import type {
 import { createConfigOrigins } from "./core/config-origins.ts";
 import { type ConfigDump, describeClusters, readConfigDump } from "./core/describe-clusters.ts";
 import { describeListeners, describeRoutes } from "./core/describe-routes.ts";
-import { list, record } from "./core/route-rules.ts";
+import { list } from "./core/route-rules.ts";
 import type { AgentAccess, ConsoleSources, SourceWorkload } from "./sources.ts";
 
 const ASK = { timeoutMs: 5000, maxBytes: 64 * 1024 * 1024 };
@@ -127,8 +128,8 @@ async function readJson(access: AgentAccess, path: string): Promise<unknown> {
 }
 
 function envoyStateOf(value: unknown): EnvoyState {
-  const { state, version, uptime_current_epoch: up, command_line_options: options } = record(value);
-  const { restart_epoch: epoch, concurrency } = record(options);
+  const { state, version, uptime_current_epoch: up, command_line_options: options } = asJsonObject(value);
+  const { restart_epoch: epoch, concurrency } = asJsonObject(options);
   return {
     state: String(state ?? "UNKNOWN"),
     version: String(version ?? "").split("/")[1] ?? "",
@@ -139,11 +140,11 @@ function envoyStateOf(value: unknown): EnvoyState {
 }
 
 function certificateState(value: unknown, at: number): CertificateState {
-  const { certificates, problem } = record(value);
-  const described = list(certificates).map(record);
+  const { certificates, problem } = asJsonObject(value);
+  const described = list(certificates).map(asJsonObject);
   const chainOf = (name: string) =>
     list(described.find(({ resource }) => resource === name)?.certificates)
-      .map(record)
+      .map(asJsonObject)
       .map(certificate);
   const own = described.find(({ resource }) => resource === "default");
   const rotation = Date.parse(String(own?.nextRotation ?? ""));
@@ -165,7 +166,7 @@ function certificateErrors(
 ): readonly CertificateError[] {
   const failing = [own?.lastFailure, problem].filter((each) => each !== undefined).map(String);
   const recorded = list(own?.failures)
-    .map(record)
+    .map(asJsonObject)
     .map((failure, index) => {
       const message = String(failure.message ?? "");
       return {
@@ -197,7 +198,7 @@ function certificate(value: Readonly<Record<string, unknown>>): Certificate {
 
 /** The agent knows its streams, Envoy what it took and what it refused of each type. */
 function xdsState(streams: unknown, dump: ConfigDump | undefined): XdsState {
-  const all = list(streams).map(record);
+  const all = list(streams).map(asJsonObject);
   const primary = all.find(({ primary: is }) => is === true) ?? all[0];
   const isConnected = primary?.source === "control-plane";
   return {
@@ -231,10 +232,10 @@ const TYPE_URL_OF: Readonly<Record<string, string>> = {
 };
 
 function dnsNames(value: unknown): readonly DnsName[] {
-  return Object.entries(record(record(value).table))
+  return Object.entries(asJsonObject(asJsonObject(value).table))
     .filter(([name]) => !name.endsWith("."))
     .map(([name, entry]) => {
-      const { ips, registry } = record(entry);
+      const { ips, registry } = asJsonObject(entry);
       return {
         name,
         addresses: list(ips).map(String),

@@ -1,6 +1,7 @@
+import { isJsonObject } from "../base/json-object.ts";
 import type { PodAnswer, PodRequest } from "./core/documents/inject-document.ts";
 import { applyPatch } from "./core/documents/uninject-document.ts";
-import { asObject, asText, isObject, type Json } from "./core/json.ts";
+import { asObject, asText, type Json } from "./core/json.ts";
 import type { PatchOperation } from "./core/json-patch.ts";
 import { InjectError } from "./inject-error.ts";
 
@@ -82,7 +83,7 @@ function reviewOf(pod: Json, namespace: string): object {
 
 function responseOf(answer: unknown, name: string): Json {
   const { response } = asObject(answer);
-  if (isObject(response)) return response;
+  if (isJsonObject(response)) return response;
   throw new InjectError("refused", `${name} answers without a review: ${JSON.stringify(answer)?.slice(0, 200)}`);
 }
 

@@ -1,8 +1,9 @@
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { isJsonObject } from "../base/json-object.ts";
 import type { Logger } from "../base/logger.ts";
 import { mutatePod, type ProxyConfigOverlay } from "./core/admission/mutate-pod.ts";
 import { pathEnvironment } from "./core/admission/path-environment.ts";
-import { asObject, asText, isObject, type Json, textMap } from "./core/json.ts";
+import { asObject, asText, type Json, textMap } from "./core/json.ts";
 import type { InjectionSettings } from "./core/settings.ts";
 import { InjectError } from "./inject-error.ts";
 import type { InjectionMetrics } from "./metrics.ts";
@@ -139,7 +140,7 @@ function podOf({ kind: { kind }, object }: PodReviewRequest): Json {
       `the review is about a ${kind}, allowed is Pod: the webhook's rules ask for too much`,
     );
   }
-  if (!isObject(object) || !isObject(object.spec)) {
+  if (!isJsonObject(object) || !isJsonObject(object.spec)) {
     throw new InjectError("invalid-document", "the review has no pod with a spec");
   }
   return object;

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../base/json-object.ts";
 import type { KubernetesObject, ObjectMeta } from "../mesh-model/kubernetes-object.ts";
 
 /** A kind of object as the API's paths name it. */
@@ -72,8 +73,6 @@ export function resourcePath({ group, version, plural, namespace }: ResourceKind
 
 /** An answer that is an object, or undefined. */
 export function asObject(value: unknown): ApiObject | undefined {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  const { metadata } = value as { metadata?: unknown };
-  if (typeof metadata !== "object" || metadata === null) return undefined;
+  if (!isJsonObject(value) || typeof value.metadata !== "object" || value.metadata === null) return undefined;
   return value as ApiObject;
 }

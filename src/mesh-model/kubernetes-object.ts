@@ -1,3 +1,4 @@
+import { asJsonObject } from "../base/json-object.ts";
 /** An object of an API server as JSON gives it. Nothing in it is certain: files hold what users wrote. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
@@ -24,7 +25,7 @@ const NO_LABELS: Labels = Object.freeze({});
 
 /** Members of an object; none of what is something else. */
 export function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+  return asJsonObject(value);
 }
 
 export function listOf(value: unknown): readonly Fields[] {

@@ -1,4 +1,5 @@
 import { CodedError } from "../base/coded-error.ts";
+import { isJsonObject } from "../base/json-object.ts";
 
 export class JwtError extends CodedError<"malformed"> {}
 
@@ -46,7 +47,7 @@ function jsonSegment(segment: string, what: string): Readonly<Record<string, unk
   try {
     if (BASE64URL.test(segment)) {
       const value: unknown = JSON.parse(Buffer.from(segment, "base64url").toString("utf8"));
-      if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+      if (isJsonObject(value)) return value;
     }
   } catch {
     // JSON.parse quotes its input in the message: it must not travel as the cause.

@@ -1,4 +1,5 @@
 import { formatDuration } from "../base/duration.ts";
+import { isJsonObject } from "../base/json-object.ts";
 import type { CaServerOptions, JwtRule } from "../ca/index.ts";
 import type { ListenOptions } from "../net/listen/listen.ts";
 import type { KeyOptions } from "../protocol/x509/key-pair.ts";
@@ -96,8 +97,8 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
   } catch (cause) {
     throw invalid(`not JSON: ${cause instanceof Error ? cause.message : cause}`);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("not a JSON object");
-  return value as Record<string, unknown>;
+  if (!isJsonObject(value)) throw invalid("not a JSON object");
+  return value;
 }
 
 function invalid(problem: string): Error {

@@ -1,5 +1,6 @@
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { isJsonObject } from "../base/json-object.ts";
 import { parseGoYaml } from "../files/yaml/parse-go-yaml.ts";
 import { InjectError, type ReviewCall } from "../inject/index.ts";
 import { createKubernetesClient, findClusterAccess } from "../kubernetes/index.ts";
@@ -93,13 +94,13 @@ async function readMap(client: Client, { namespace, name, flag }: MapPlace): Pro
     throw new InjectError("invalid-settings", text, { cause: failure });
   });
   return (key) => {
-    const text: unknown = isDocument(map.data) ? map.data[key] : undefined;
+    const text: unknown = isJsonObject(map.data) ? map.data[key] : undefined;
     if (typeof text !== "string") {
       throw new InjectError("invalid-settings", `missing configuration map key "${key}" in "${name}"`);
     }
     try {
       const document = parseGoYaml(text) ?? {};
-      if (isDocument(document)) return document;
+      if (isJsonObject(document)) return document;
       throw new Error(`it holds ${JSON.stringify(document)}, allowed is a map`);
     } catch (failure) {
       const place = `ConfigMap ${namespace}/${name}, key ${key}`;
@@ -123,7 +124,7 @@ async function defaultRevision(client: Client): Promise<string> {
 async function kubeletVersions(client: Client): Promise<readonly string[] | undefined> {
   const nodes = await listed(client, { group: "", version: "v1", plural: "nodes" });
   const versions = nodes.map(({ status }) => {
-    const info = isDocument(status) && isDocument(status.nodeInfo) ? status.nodeInfo : {};
+    const info = isJsonObject(status) && isJsonObject(status.nodeInfo) ? status.nodeInfo : {};
     return String(info.kubeletVersion ?? "");
   });
   return versions.length === 0 ? undefined : versions;
@@ -137,8 +138,4 @@ async function listed(client: Client, resource: Parameters<Client["list"]>[0]) {
     if (errorCode(failure) === "forbidden") return [];
     throw failure;
   }
-}
-
-function isDocument(value: unknown): value is Document {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

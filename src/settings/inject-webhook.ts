@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
+import { asJsonObject } from "../base/json-object.ts";
 import { InjectError, type ReviewCall } from "../inject/index.ts";
 import type { ApiObject, KubernetesClient } from "../kubernetes/index.ts";
 import { httpRequest } from "../net/http-client/http-request.ts";
@@ -29,7 +30,7 @@ export async function findInjectionWebhook(search: WebhookSearch): Promise<Revie
   const { items } = await client.list({ ...CONFIGURATIONS, labelSelector });
   for (const item of items) {
     const entry = listOf(item.webhooks).find(({ name }) => String(name).endsWith(ENTRY_SUFFIX));
-    if (entry !== undefined) return callOf(item, documentOf(entry.clientConfig), search);
+    if (entry !== undefined) return callOf(item, asJsonObject(entry.clientConfig), search);
   }
   return undefined;
 }
@@ -43,7 +44,7 @@ async function callOf(
   const { url, caBundle } = clientConfig;
   const ca = typeof caBundle === "string" && caBundle !== "" ? Buffer.from(caBundle, "base64") : undefined;
   if (typeof url === "string") return { name, call: (review) => post(url, review, { name, ca }) };
-  const service = documentOf(clientConfig.service);
+  const service = asJsonObject(clientConfig.service);
   const [host, namespace] = [String(service.name ?? ""), String(service.namespace ?? "")];
   const [port, path] = [Number(service.port ?? 443), String(service.path ?? "/")];
   if (xdsAddress !== "" && !(await selectsPods(client, namespace, host))) {
@@ -58,7 +59,7 @@ async function callOf(
 
 async function selectsPods(client: WebhookSearch["client"], namespace: string, name: string): Promise<boolean> {
   const service = await client.get({ group: "", version: "v1", plural: "services", namespace }, name);
-  return Object.keys(documentOf(documentOf(service.spec).selector)).length > 0;
+  return Object.keys(asJsonObject(asJsonObject(service.spec).selector)).length > 0;
 }
 
 interface Endpoint {
@@ -86,10 +87,6 @@ async function post(url: string | URL, review: object, { name, ca, servername }:
   }
 }
 
-function documentOf(value: unknown): Document {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Document) : {};
-}
-
 function listOf(value: unknown): readonly Document[] {
-  return Array.isArray(value) ? value.map(documentOf) : [];
+  return Array.isArray(value) ? value.map(asJsonObject) : [];
 }

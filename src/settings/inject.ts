@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { CloseStack } from "../base/close-stack.ts";
 import { errorCode, errorMessage } from "../base/coded-error.ts";
+import { isJsonObject } from "../base/json-object.ts";
 import { parseYaml } from "../files/yaml/parse-yaml.ts";
 import {
   buildInjectionSettings,
@@ -86,8 +87,8 @@ export function injectionRules({ name }: GenerationRules): InjectionRules {
 async function readOperator(file: string): Promise<{ readonly values?: Document; readonly meshConfig?: Document }> {
   if (file === "") return {};
   const { spec } = await readMap("operatorFileName", file);
-  const { values, meshConfig } = isDocument(spec) ? spec : {};
-  return { ...(isDocument(values) && { values }), ...(isDocument(meshConfig) && { meshConfig }) };
+  const { values, meshConfig } = isJsonObject(spec) ? spec : {};
+  return { ...(isJsonObject(values) && { values }), ...(isJsonObject(meshConfig) && { meshConfig }) };
 }
 
 async function readMap(flag: string, file: string): Promise<Document> {
@@ -98,7 +99,7 @@ async function readMap(flag: string, file: string): Promise<Document> {
   } catch (failure) {
     throw new InjectError("invalid-settings", `--${flag} ${file}: ${errorMessage(failure)}`, { cause: failure });
   }
-  if (isDocument(document)) return document;
+  if (isJsonObject(document)) return document;
   throw new InjectError("invalid-settings", `--${flag} ${file} holds ${JSON.stringify(document)}, allowed is a map`);
 }
 
@@ -109,8 +110,4 @@ async function readText(flag: string, file: string): Promise<string> {
     const problem = errorCode(failure) === "ENOENT" ? "no such file or directory" : errorMessage(failure);
     throw new InjectError("invalid-settings", `--${flag}: open ${file}: ${problem}`, { cause: failure });
   }
-}
-
-function isDocument(value: unknown): value is Document {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

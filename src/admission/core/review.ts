@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 /** What an API server asks about one object. */
 export interface AdmissionRequest {
   readonly uid: string;
@@ -34,8 +35,6 @@ export type ParsedReview =
 const KIND = "AdmissionReview";
 const VERSIONS: readonly unknown[] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-type Members = Readonly<Record<string, unknown>>;
-
 /** Never throws: what cannot be understood becomes an answer that says why. */
 export function parseReview(text: string): ParsedReview {
   let review: unknown;
@@ -44,7 +43,7 @@ export function parseReview(text: string): ParsedReview {
   } catch (failure) {
     return refused(`could not decode body: ${failure instanceof Error ? failure.message : String(failure)}`);
   }
-  if (!isMembers(review)) return refused("could not decode body: it is not an object, expected an AdmissionReview");
+  if (!isJsonObject(review)) return refused("could not decode body: it is not an object, expected an AdmissionReview");
   const { apiVersion, kind } = review;
   if (kind !== KIND || !VERSIONS.includes(apiVersion)) {
     const found = `${JSON.stringify(apiVersion ?? "")} ${JSON.stringify(kind ?? "")}`;
@@ -52,7 +51,7 @@ export function parseReview(text: string): ParsedReview {
   }
   const version = String(apiVersion);
   const { request } = review;
-  if (!isMembers(request)) {
+  if (!isJsonObject(request)) {
     return { apiVersion: version, uid: "", problem: "could not decode object: the review has no request" };
   }
   const { uid, operation, namespace, name, object, dryRun } = request;
@@ -95,15 +94,11 @@ function refused(problem: string): ParsedReview {
   return { apiVersion: undefined, uid: "", problem };
 }
 
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
 function texts(value: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(isMembers(value) ? value : {});
+  const entries = Object.entries(isJsonObject(value) ? value : {});
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }

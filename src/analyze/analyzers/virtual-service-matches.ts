@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import type { VirtualServiceSpec } from "../../istio-api/specs.ts";
 import type { AnalyzedMesh, AnalyzedObject } from "../analyzed-mesh.ts";
 import type { ReportFinding } from "../finding.ts";
@@ -60,7 +61,7 @@ function covers(outer: Match, inner: Match, paths: Containment): boolean {
     const other = inner[name];
     if (same(value, other)) return true;
     if (name === "uri") return isWithin(value, other, paths);
-    if (isMap(value) && isMap(other)) {
+    if (isJsonObject(value) && isJsonObject(other)) {
       return Object.entries(value).every(([key, wanted]) => same(wanted, other[key]));
     }
     return false;
@@ -98,12 +99,8 @@ function prefixOf(value: unknown): string | undefined {
 }
 
 function textOf(value: unknown, form: "prefix" | "exact"): string | undefined {
-  const found = isMap(value) ? value[form] : undefined;
+  const found = isJsonObject(value) ? value[form] : undefined;
   return typeof found === "string" ? found : undefined;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function same(a: unknown, b: unknown): boolean {
@@ -114,7 +111,7 @@ function same(a: unknown, b: unknown): boolean {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (!isMap(value)) return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .map(([name, part]) => [name, sorted(part)] as const)

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { parseGoBool } from "../../base/parse-go-scalar.ts";
 import { applyProxyConfig, proxyConfigJson } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
@@ -6,7 +7,7 @@ import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import { bootstrapValues } from "./bootstrap-values.ts";
 import { buildDocument } from "./document.ts";
 import { BOOTSTRAP_RULES } from "./generations.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
+import type { JsonObject } from "./json.ts";
 
 /** A node as it introduced itself over xDS. */
 export interface ReportedNode {

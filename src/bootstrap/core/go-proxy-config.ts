@@ -1,9 +1,9 @@
 import { parseDuration } from "../../base/duration.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import { proxyConfigTable } from "../../istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { FieldEntry, MessageTable } from "../../protobuf/message-tables.ts";
 import { GoEnum, GoStruct } from "../../template/index.ts";
-import { isJsonObject } from "./json.ts";
 
 /** A ProxyConfig as templates know it: `.config.ProxyAdminPort`. Unset fields have Go's zero values. */
 export function goProxyConfig(config: ProxyConfig): GoStruct {

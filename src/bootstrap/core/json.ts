@@ -1,4 +1,5 @@
 import { wellFormed } from "../../base/go-text.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import { stringifyExactJson } from "../../files/json/exact-json.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -8,10 +9,6 @@ export function toStrictJson(value: unknown, indent?: number): string {
   const text = stringifyExactJson(value, indent);
   // JSON writes half a surrogate pair as an escape, which protobuf's JSON readers refuse.
   return text.includes("\\ud") ? stringifyExactJson(repaired(value), indent) : text;
-}
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Keys by byte value at every depth. */

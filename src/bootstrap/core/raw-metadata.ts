@@ -1,8 +1,8 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { parseExactJson } from "../../files/json/exact-json.ts";
 import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import type { StringMap } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { NodeRules } from "./generations.ts";
-import { isJsonObject } from "./json.ts";
 
 /** A metadata value before it got its type, and the variable it came from, for messages. */
 export interface RawValue {

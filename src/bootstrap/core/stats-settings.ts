@@ -1,11 +1,11 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { compareText } from "../../base/go-text.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
 import type { BootstrapInputs } from "../inputs.ts";
 import type { DocumentRules } from "./generations.ts";
-import { isJsonObject } from "./json.ts";
 import type { NodeDescriptor } from "./node-descriptor.ts";
 
 export interface StatsSettings {

@@ -1,6 +1,7 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { jsonSyntaxError } from "../../files/json/json-syntax-error.ts";
 import { BootstrapError } from "../bootstrap-error.ts";
-import { isJsonObject, toStrictJson } from "./json.ts";
+import { toStrictJson } from "./json.ts";
 import type { MetadataType } from "./metadata-keys.ts";
 import { METADATA_TYPES } from "./metadata-keys.ts";
 import type { RawValue } from "./raw-metadata.ts";

@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { asJsonObject } from "../../base/json-object.ts";
 
 /** Envoy's admin pages as JSON; only what is looked at. */
 type Json = Readonly<Record<string, unknown>>;
@@ -31,12 +32,8 @@ export const PROXY_TABLES = {
 
 export type ProxyTable = keyof typeof PROXY_TABLES;
 
-function object(value: unknown): Json {
-  return typeof value === "object" && value !== null ? (value as Json) : {};
-}
-
 function list(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.map(object) : [];
+  return Array.isArray(value) ? value.map(asJsonObject) : [];
 }
 
 function text(value: unknown): string {
@@ -53,7 +50,7 @@ function sorted(rows: Rows): Rows {
 
 /** The object that a resource comes from, by the metadata that the control plane puts there: `NAME.NAMESPACE`. */
 function ruleOf(resource: Json): string {
-  const path = text(object(object(object(resource.metadata).filter_metadata).istio).config);
+  const path = text(asJsonObject(asJsonObject(asJsonObject(resource.metadata).filter_metadata).istio).config);
   const [, namespace, name] = /\/namespaces\/([^/]+)\/[^/]+\/([^/]+)$/.exec(path) ?? [];
   return name === undefined ? "" : `${name}.${namespace}`;
 }
@@ -62,9 +59,9 @@ function clusterRows(dump: Json): Rows {
   const found = section(dump, "Clusters");
   const clusters = [...list(found.static_clusters), ...list(found.dynamic_active_clusters)];
   const rows = clusters.map(({ cluster }) => {
-    const { name, type, cluster_type: extension, ...rest } = object(cluster);
+    const { name, type, cluster_type: extension, ...rest } = asJsonObject(cluster);
     const [direction, port, subset, host] = text(name).split("|");
-    const kind = text(type) || text(object(extension).name) || "STATIC";
+    const kind = text(type) || text(asJsonObject(extension).name) || "STATIC";
     return host === undefined
       ? [text(name), "-", "-", "-", kind, ""]
       : [host || text(name), port ?? "-", subset || "-", direction ?? "-", kind, ruleOf(rest)];
@@ -75,11 +72,11 @@ function clusterRows(dump: Json): Rows {
 function listenerRows(dump: Json): Rows {
   const found = section(dump, "Listeners");
   const listeners = [
-    ...list(found.static_listeners).map(({ listener }) => object(listener)),
-    ...list(found.dynamic_listeners).map(({ active_state: active }) => object(object(active).listener)),
+    ...list(found.static_listeners).map(({ listener }) => asJsonObject(listener)),
+    ...list(found.dynamic_listeners).map(({ active_state: active }) => asJsonObject(asJsonObject(active).listener)),
   ];
   const rows = listeners.flatMap((listener) => {
-    const { address, port_value: port } = object(object(listener.address).socket_address);
+    const { address, port_value: port } = asJsonObject(asJsonObject(listener.address).socket_address);
     const chains = [...list(listener.filter_chains), ...list([listener.default_filter_chain].filter(Boolean))];
     return chains.map((chain) => [text(address), text(port), matchText(chain), destinationText(chain)]);
   });
@@ -87,7 +84,7 @@ function listenerRows(dump: Json): Rows {
 }
 
 function matchText({ filter_chain_match: given }: Json): string {
-  const match = object(given);
+  const match = asJsonObject(given);
   const words = (value: unknown) => (Array.isArray(value) ? value.map(text).join(",") : "");
   const ranges = list(match.prefix_ranges).map(
     ({ address_prefix: address, prefix_len: length }) => `${text(address)}/${text(length) || "0"}`,
@@ -105,11 +102,11 @@ function matchText({ filter_chain_match: given }: Json): string {
 
 function destinationText({ filters }: Json): string {
   for (const filter of list(filters)) {
-    const config = object(filter.typed_config);
-    if (config.rds !== undefined) return `Route: ${text(object(config.rds).route_config_name)}`;
-    if (config.route_config !== undefined) return `Inline Route: ${inlineRoutes(object(config.route_config))}`;
+    const config = asJsonObject(filter.typed_config);
+    if (config.rds !== undefined) return `Route: ${text(asJsonObject(config.rds).route_config_name)}`;
+    if (config.route_config !== undefined) return `Inline Route: ${inlineRoutes(asJsonObject(config.route_config))}`;
     if (config.cluster !== undefined) return `Cluster: ${text(config.cluster)}`;
-    const weighted = list(object(config.weighted_clusters).clusters);
+    const weighted = list(asJsonObject(config.weighted_clusters).clusters);
     if (weighted.length > 0)
       return weighted.map(({ name, weight }) => `Cluster: ${text(name)} (${text(weight)})`).join(", ");
   }
@@ -118,7 +115,7 @@ function destinationText({ filters }: Json): string {
 
 function inlineRoutes({ virtual_hosts: hosts }: Json): string {
   return [
-    ...new Set(list(hosts).flatMap(({ routes }) => list(routes).map(({ match }) => pathText(object(match))))),
+    ...new Set(list(hosts).flatMap(({ routes }) => list(routes).map(({ match }) => pathText(asJsonObject(match))))),
   ].join(", ");
 }
 
@@ -126,7 +123,7 @@ function pathText(match: Json): string {
   if (match.prefix !== undefined) return `${text(match.prefix)}*`;
   if (match.path !== undefined) return text(match.path);
   if (match.path_separated_prefix !== undefined) return `${text(match.path_separated_prefix)}*`;
-  const { regex } = object(match.safe_regex);
+  const { regex } = asJsonObject(match.safe_regex);
   return regex === undefined ? "*" : `regex ${text(regex)}`;
 }
 
@@ -134,7 +131,7 @@ function routeRows(dump: Json): Rows {
   const found = section(dump, "Routes");
   const routes = [...list(found.static_route_configs), ...list(found.dynamic_route_configs)];
   const rows = routes.flatMap(({ route_config: config }) => {
-    const { name, virtual_hosts: hosts } = object(config);
+    const { name, virtual_hosts: hosts } = asJsonObject(config);
     return list(hosts).flatMap((host) => {
       const domains = Array.isArray(host.domains) ? host.domains.map(text) : [];
       const shown =
@@ -145,7 +142,7 @@ function routeRows(dump: Json): Rows {
         text(name),
         text(host.name),
         shown,
-        pathText(object(route.match)),
+        pathText(asJsonObject(route.match)),
         route.direct_response === undefined ? ruleOf(route) : `${ruleOf(route)} (direct response)`.trim(),
       ]);
     });
@@ -156,9 +153,9 @@ function routeRows(dump: Json): Rows {
 function endpointRows(dump: Json): Rows {
   const rows = list(dump.cluster_statuses).flatMap(({ name, host_statuses: hosts }) =>
     list(hosts).map(({ address, health_status: health }) => {
-      const socket = object(object(address).socket_address);
-      const pipe = text(object(object(address).pipe).path);
-      const states = object(health);
+      const socket = asJsonObject(asJsonObject(address).socket_address);
+      const pipe = text(asJsonObject(asJsonObject(address).pipe).path);
+      const states = asJsonObject(health);
       const status = states.eds_health_status === undefined ? "HEALTHY" : text(states.eds_health_status);
       const outlier = states.failed_outlier_check === true ? "FAILED" : "OK";
       const where = pipe === "" ? `${text(socket.address)}:${text(socket.port_value)}` : `unix://${pipe}`;
@@ -176,8 +173,8 @@ function secretRows(dump: Json): Rows {
   ] as const;
   return states.flatMap(([state, secrets]) =>
     secrets.flatMap(({ name, secret }) => {
-      const chain = object(object(object(secret).tls_certificate).certificate_chain).inline_bytes;
-      const roots = object(object(object(secret).validation_context).trusted_ca).inline_bytes;
+      const chain = asJsonObject(asJsonObject(asJsonObject(secret).tls_certificate).certificate_chain).inline_bytes;
+      const roots = asJsonObject(asJsonObject(asJsonObject(secret).validation_context).trusted_ca).inline_bytes;
       const pem = text(chain ?? roots);
       if (pem === "") return [[text(name), "", state, "false", "", "", ""]];
       return certificatesOf(pem).map(({ serialNumber, validTo, validFrom }) => [

@@ -1,13 +1,14 @@
+import { asJsonObject } from "../../base/json-object.ts";
 import { parseClusterName } from "../../envoy-config/index.ts";
 import type { ClusterState, EndpointState, Origin } from "../api.ts";
 import type { ConfigOrigins } from "./config-origins.ts";
-import { list, record } from "./route-rules.ts";
+import { list } from "./route-rules.ts";
 
 /** `/clusters?format=json` and the clusters of a configuration dump, together. */
 export function describeClusters(clusters: unknown, dump: ConfigDump, origins: ConfigOrigins): readonly ClusterState[] {
   const configured = new Map(dump.clusters.map((cluster) => [String(cluster.name), cluster]));
-  return list(record(clusters).cluster_statuses)
-    .map(record)
+  return list(asJsonObject(clusters).cluster_statuses)
+    .map(asJsonObject)
     .map((status) => {
       const name = String(status.name ?? "");
       const config = configured.get(name) ?? {};
@@ -23,7 +24,7 @@ export function describeClusters(clusters: unknown, dump: ConfigDump, origins: C
         ...(parsed === undefined ? {} : { port: parsed.port }),
         ...(parsed?.subset ? { subset: parsed.subset } : {}),
         ...(config.type === undefined ? {} : { type: String(config.type) }),
-        endpoints: list(status.host_statuses).map(record).map(endpoint),
+        endpoints: list(status.host_statuses).map(asJsonObject).map(endpoint),
         origins: known.length > 0 ? known : markedOrigins(config),
       } satisfies ClusterState;
     })
@@ -45,12 +46,12 @@ export function clusterLabel(name: string): string {
 function endpoint(status: Readonly<Record<string, unknown>>): EndpointState {
   const stats = new Map(
     list(status.stats)
-      .map(record)
+      .map(asJsonObject)
       .map(({ name, value }) => [String(name), Number(value ?? 0)]),
   );
-  const locality = record(status.locality);
+  const locality = asJsonObject(status.locality);
   const where = [locality.region, locality.zone, locality.sub_zone].filter(Boolean).join("/");
-  const problems = healthProblems(record(status.health_status));
+  const problems = healthProblems(asJsonObject(status.health_status));
   return {
     address: addressText(status.address),
     health: problems.length === 0 ? "healthy" : problems.join("; "),
@@ -81,10 +82,10 @@ function healthProblems({ eds_health_status: eds, ...flags }: Readonly<Record<st
 }
 
 export function addressText(value: unknown): string {
-  const { socket_address: socket, pipe, envoy_internal_address: internal } = record(value);
-  if (pipe !== undefined) return String(record(pipe).path);
-  if (internal !== undefined) return String(record(internal).server_listener_name ?? "internal");
-  const { address = "", port_value: port = 0 } = record(socket);
+  const { socket_address: socket, pipe, envoy_internal_address: internal } = asJsonObject(value);
+  if (pipe !== undefined) return String(asJsonObject(pipe).path);
+  if (internal !== undefined) return String(asJsonObject(internal).server_listener_name ?? "internal");
+  const { address = "", port_value: port = 0 } = asJsonObject(socket);
   return String(address).includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
@@ -115,16 +116,18 @@ const SECTIONS = {
 } as const;
 
 export function readConfigDump(value: unknown): ConfigDump {
-  const configs = list(record(value).configs).map(record);
+  const configs = list(asJsonObject(value).configs).map(asJsonObject);
   const entriesOf = ({ type, lists }: (typeof SECTIONS)[keyof typeof SECTIONS]) => {
     const section = configs.filter((each) => String(each["@type"]).endsWith(`.${type}`));
-    return section.flatMap((each) => lists.flatMap((name) => list(each[name]).map(record)));
+    return section.flatMap((each) => lists.flatMap((name) => list(each[name]).map(asJsonObject)));
   };
   const bodies = (name: "CDS" | "LDS" | "RDS") => {
     const { body } = SECTIONS[name];
     return entriesOf(SECTIONS[name]).map((entry) => ({
-      ...record(record(entry.active_state)[body] ?? entry[body]),
-      ...(entry.error_state === undefined ? {} : { refusedBecause: String(record(entry.error_state).details ?? "") }),
+      ...asJsonObject(asJsonObject(entry.active_state)[body] ?? entry[body]),
+      ...(entry.error_state === undefined
+        ? {}
+        : { refusedBecause: String(asJsonObject(entry.error_state).details ?? "") }),
     }));
   };
   return {
@@ -137,13 +140,15 @@ export function readConfigDump(value: unknown): ConfigDump {
 
 function typeOf(type: string, entries: readonly Readonly<Record<string, unknown>>[]): DumpedType {
   const states = entries.map(
-    (entry) => ({ ...entry, ...record(entry.active_state) }) as Readonly<Record<string, unknown>>,
+    (entry) => ({ ...entry, ...asJsonObject(entry.active_state) }) as Readonly<Record<string, unknown>>,
   );
   const newest = states.reduce<Readonly<Record<string, unknown>> | undefined>(
     (best, state) => (timeOf(state.last_updated) > timeOf(best?.last_updated) ? state : best),
     undefined,
   );
-  const [refused] = entries.flatMap(({ error_state }) => (error_state === undefined ? [] : [record(error_state)]));
+  const [refused] = entries.flatMap(({ error_state }) =>
+    error_state === undefined ? [] : [asJsonObject(error_state)],
+  );
   const refusedAt = timeOf(refused?.last_update_attempt);
   return {
     type,
@@ -166,7 +171,7 @@ function timeOf(value: unknown): number {
  * control plane cannot be asked.
  */
 export function markedOrigins(resource: Readonly<Record<string, unknown>>): readonly Origin[] {
-  const { config } = record(record(record(resource.metadata).filter_metadata).istio);
+  const { config } = asJsonObject(asJsonObject(asJsonObject(resource.metadata).filter_metadata).istio);
   const [, namespace, kind, name] =
     /^\/apis\/[^/]+\/[^/]+\/namespaces\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(String(config ?? "")) ?? [];
   if (namespace === undefined || kind === undefined || name === undefined) return [];

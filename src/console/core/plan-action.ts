@@ -1,3 +1,4 @@
+import { asJsonObject } from "../../base/json-object.ts";
 import type { Action } from "../api.ts";
 import { ActionError } from "./action-error.ts";
 import {
@@ -11,7 +12,6 @@ import {
 } from "./action-target.ts";
 import { durationText, inRange } from "./action-values.ts";
 import { canary, RAMP, rampStep, shift } from "./plan-versions.ts";
-import { record } from "./route-rules.ts";
 import { destinationRuleFor, peerAuthenticationFor, routesOf, specOf, virtualServiceFor } from "./rule-documents.ts";
 
 /** What an action writes, given what is in force; throws an ActionError that says what is wrong with it. */
@@ -79,7 +79,7 @@ function fault(action: On<"delay"> | On<"abort">, context: ActionContext): Plann
     ? { delay: { fixedDelay: durationText(action.delayMs), percentage } }
     : { abort: { httpStatus: action.status, percentage } };
   const service = virtualServiceFor(context, target);
-  for (const each of routesOf(service, target.host)) each.fault = { ...record(each.fault), ...added };
+  for (const each of routesOf(service, target.host)) each.fault = { ...asJsonObject(each.fault), ...added };
   const what = isDelay
     ? `Delays ${action.percent}% of the requests for ${target.service} by ${durationText(action.delayMs)}`
     : `Answers ${action.percent}% of the requests for ${target.service} with ${action.status}`;
@@ -117,19 +117,19 @@ function circuitBreaker(action: On<"circuit-breaker">, context: ActionContext): 
     throw new ActionError(`nothing is limited; give one of ${Object.keys(limits).join(", ")}`);
   const rule = destinationRuleFor(context, target);
   const spec = specOf(rule);
-  const policy = record(spec.trafficPolicy);
-  const pool = record(policy.connectionPool);
+  const policy = asJsonObject(spec.trafficPolicy);
+  const pool = asJsonObject(policy.connectionPool);
   const http = {
-    ...record(pool.http),
+    ...asJsonObject(pool.http),
     ...defined({ http1MaxPendingRequests: maxPendingRequests, http2MaxRequests: maxRequests }),
   };
-  const tcp = { ...record(pool.tcp), ...defined({ maxConnections }) };
+  const tcp = { ...asJsonObject(pool.tcp), ...defined({ maxConnections }) };
   const detection =
     consecutiveErrors === undefined
       ? {}
       : {
           outlierDetection: {
-            ...record(policy.outlierDetection),
+            ...asJsonObject(policy.outlierDetection),
             consecutive5xxErrors: consecutiveErrors,
             interval: "1s",
             baseEjectionTime: durationText(ejectionMs ?? 30_000),

@@ -1,3 +1,4 @@
+import { asJsonObject } from "../../base/json-object.ts";
 import { ActionError } from "./action-error.ts";
 import {
   type ActionContext,
@@ -8,7 +9,7 @@ import {
   versionsOf,
 } from "./action-target.ts";
 import { inRange } from "./action-values.ts";
-import { fullHost, list, record, rulesByHost } from "./route-rules.ts";
+import { fullHost, list, rulesByHost } from "./route-rules.ts";
 import {
   type Document,
   defaultRoute,
@@ -24,7 +25,7 @@ export const RAMP = { steps: [10, 25, 50, 100], stepMs: 30_000, maxErrorShare: 0
 
 export function shift({ weights, ...action }: On<"shift">, context: ActionContext): PlannedAction {
   const target = targetOf(action, context);
-  const given = Object.entries(record(weights)).map(([version, share]) => [version, Number(share)] as const);
+  const given = Object.entries(asJsonObject(weights)).map(([version, share]) => [version, Number(share)] as const);
   checkVersions(
     given.map(([version]) => version),
     target,
@@ -112,8 +113,8 @@ function route(
   const before = destinationsOf(divided, service, target);
   divided.route = chosen.map(([version, weight]) => {
     const subset = subsets.get(version);
-    const own = before.find(({ destination }) => record(destination).subset === subset);
-    const like = record((own ?? before[0])?.destination);
+    const own = before.find(({ destination }) => asJsonObject(destination).subset === subset);
+    const like = asJsonObject((own ?? before[0])?.destination);
     return { ...own, destination: { host: target.host, ...like, subset }, weight };
   });
   return [rule, service];
@@ -121,9 +122,9 @@ function route(
 
 /** Those to the service, as they are written: how a host is spelled, its port and headers are not what is shifted. */
 function destinationsOf({ route: entries }: Document, service: Document, target: ServiceTarget): readonly Document[] {
-  const namespace = String(record(service.metadata).namespace ?? target.namespace);
+  const namespace = String(asJsonObject(service.metadata).namespace ?? target.namespace);
   return (list(entries) as readonly Document[]).filter(
-    ({ destination }) => fullHost(String(record(destination).host ?? ""), namespace) === target.host,
+    ({ destination }) => fullHost(String(asJsonObject(destination).host ?? ""), namespace) === target.host,
   );
 }
 

@@ -1,3 +1,5 @@
+import { parseDurationMs } from "../../base/duration.ts";
+import { asJsonObject } from "../../base/json-object.ts";
 import { resolveShortHost } from "../../istio-api/values/hostname.ts";
 
 /** As much of a rule object as the console reads: documents as their users wrote them. */
@@ -43,13 +45,13 @@ export function rulesByHost(documents: readonly RuleDocument[]): ReadonlyMap<str
     }
     if (kind !== "VirtualService") continue;
     for (const host of list(spec.hosts).map((each) => fullHost(String(each), namespace))) {
-      const routes = list(spec.http).map(record);
+      const routes = list(spec.http).map(asJsonObject);
       const rules = of(host);
       if (rules.weights.size === 0) rules.weights = weightsOf(routes.find((route) => list(route.match).length === 0));
       for (const route of routes) {
-        const { abort, delay } = record(route.fault);
-        rules.abortStatus ??= abort === undefined ? undefined : Number(record(abort).httpStatus ?? 503);
-        rules.delayMs ??= delay === undefined ? undefined : durationMs(String(record(delay).fixedDelay ?? ""));
+        const { abort, delay } = asJsonObject(route.fault);
+        rules.abortStatus ??= abort === undefined ? undefined : Number(asJsonObject(abort).httpStatus ?? 503);
+        rules.delayMs ??= delay === undefined ? undefined : durationMs(String(asJsonObject(delay).fixedDelay ?? ""));
       }
     }
   }
@@ -58,36 +60,34 @@ export function rulesByHost(documents: readonly RuleDocument[]): ReadonlyMap<str
 
 /** Shares in percent; a single destination needs no weight. */
 export function weightsOf(route: Readonly<Record<string, unknown>> | undefined): ReadonlyMap<string, number> {
-  const destinations = list(route?.route).map(record);
+  const destinations = list(route?.route).map(asJsonObject);
   const sum = destinations.reduce((total, { weight }) => total + Number(weight ?? 0), 0);
   const shares = new Map<string, number>();
   for (const { destination, weight } of destinations) {
-    const subset = String(record(destination).subset ?? "");
+    const subset = String(asJsonObject(destination).subset ?? "");
     const share = destinations.length === 1 ? 100 : sum === 0 ? 0 : (100 * Number(weight ?? 0)) / sum;
     shares.set(subset, (shares.get(subset) ?? 0) + share);
   }
   return shares;
 }
 
-/** The durations that rules are written with: `1.5s`, `200ms`, `2m`. Undefined for others. */
-export function durationMs(text: string): number | undefined {
-  const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-  const [, amount = "", unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
-  return unit === undefined ? undefined : Number(amount) * units[unit as keyof typeof units];
+/** Undefined for what is no duration. */
+function durationMs(text: string): number | undefined {
+  try {
+    return parseDurationMs(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function subsetVersion(subset: unknown): [string, string][] {
-  const { name, labels } = record(subset);
-  const { version } = record(labels);
+  const { name, labels } = asJsonObject(subset);
+  const { version } = asJsonObject(labels);
   return typeof name === "string" && typeof version === "string" ? [[name, version]] : [];
 }
 
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-export function record(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
 
 type Mutable<Of> = { -readonly [Member in keyof Of]: Of[Member] };

@@ -1,4 +1,5 @@
-import { fullHost, list, type RuleDocument, record } from "./route-rules.ts";
+import { asJsonObject } from "../../base/json-object.ts";
+import { fullHost, list, type RuleDocument } from "./route-rules.ts";
 
 /** A document that is being changed: plain data, never shared with what was read. */
 export type Document = Record<string, unknown>;
@@ -61,7 +62,7 @@ export function peerAuthenticationFor(
     (object) =>
       object.kind === "PeerAuthentication" &&
       object.namespace === namespace &&
-      JSON.stringify(sorted(record(record(object.spec.selector).matchLabels))) === wanted,
+      JSON.stringify(sorted(asJsonObject(asJsonObject(object.spec.selector).matchLabels))) === wanted,
   );
   if (found !== undefined) return copy(found.document);
   const selector = labels === undefined ? {} : { selector: { matchLabels: { ...labels } } };
@@ -80,7 +81,7 @@ function freeName(objects: ObjectSet["objects"], kind: string, { service, namesp
 }
 
 export function specOf(document: Document): Document {
-  const spec = record(document.spec) as Document;
+  const spec = asJsonObject(document.spec) as Document;
   document.spec = spec;
   return spec;
 }
@@ -106,7 +107,7 @@ export function subsetsFor(document: Document, versions: readonly string[]): Rea
   const subsets = [...(list(spec.subsets) as Document[])];
   const names = new Map<string, string>();
   for (const version of versions) {
-    const found = subsets.find(({ labels }) => record(labels).version === version);
+    const found = subsets.find(({ labels }) => asJsonObject(labels).version === version);
     if (found === undefined) subsets.push({ name: version, labels: { version } });
     names.set(version, String(found?.name ?? version));
   }

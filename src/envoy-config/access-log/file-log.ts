@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import type { AccessLogSettings } from "../../mesh-model/mesh-settings.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { AccessLog, AccessLogFilter } from "../../protobuf/gen/envoy/config/accesslog/v3.ts";
@@ -64,8 +65,7 @@ function withFormatters(texts: readonly unknown[]): Pick<SubstitutionFormatStrin
 function parseFormat(format: string): JsonObject | undefined {
   try {
     const parsed: unknown = JSON.parse(format);
-    const isObject = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-    return isObject ? (parsed as JsonObject) : undefined;
+    return isJsonObject(parsed) ? (parsed as JsonObject) : undefined;
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { describeDecodeProblems } from "../../istio-api/config-problem.ts";
 import { applyMeshConfig, defaultMeshConfig } from "../../istio-api/mesh-config/parse-mesh-config.ts";
 import type { ProxyConfigRules } from "../../istio-api/proxy-config/proxy-config-rules.ts";
@@ -8,7 +9,7 @@ import { grpcSimpleTemplate } from "./builtin/grpc-simple.ts";
 import { sidecarTemplate } from "./builtin/sidecar.ts";
 import type { PodTemplate } from "./context.ts";
 import { defaultValues } from "./default-values.ts";
-import { asList, asObject, isObject, type Json, objects, textMap } from "./json.ts";
+import { asList, asObject, type Json, objects, textMap } from "./json.ts";
 import { canBeNative } from "./native-sidecar.ts";
 import type { InjectionRules } from "./rules.ts";
 import type { InjectionSettings } from "./settings.ts";
@@ -78,7 +79,7 @@ function templatesOf(input: SettingsInput, added: unknown): Pick<InjectionSettin
   const given = asObject(input.config.templates);
   const templateTexts = new Map<string, string>();
   const templates = new Map(Object.keys(given).length > 0 ? [] : BUILTIN_TEMPLATES);
-  for (const [name, source] of [...Object.entries(given), ...Object.entries(isObject(added) ? added : {})]) {
+  for (const [name, source] of [...Object.entries(given), ...Object.entries(isJsonObject(added) ? added : {})]) {
     if (typeof source !== "string") {
       throw new InjectError("invalid-settings", `template "${name}" is ${JSON.stringify(source)}, allowed is text`);
     }

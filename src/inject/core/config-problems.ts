@@ -1,4 +1,5 @@
-import { isObject, type Json } from "./json.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import type { Json } from "./json.ts";
 
 type Shape = "text" | "map" | "texts" | "maps" | "lists of texts";
 
@@ -37,13 +38,13 @@ function hasShape(value: unknown, shape: Shape): boolean {
     case "text":
       return isText(value);
     case "map":
-      return isObject(value) && Object.values(value).every(isText);
+      return isJsonObject(value) && Object.values(value).every(isText);
     case "texts":
       return isTexts(value);
     case "maps":
-      return Array.isArray(value) && value.every(isObject);
+      return Array.isArray(value) && value.every(isJsonObject);
     case "lists of texts":
-      return isObject(value) && Object.values(value).every(isTexts);
+      return isJsonObject(value) && Object.values(value).every(isTexts);
   }
 }
 
@@ -52,7 +53,7 @@ export function valuesProblems(builtin: Json, values: Json, path = ""): readonly
   return Object.entries(values).flatMap(([name, value]) => {
     const [known, at] = [builtin[name], path === "" ? name : `${path}.${name}`];
     if (known === undefined || value === null || value === undefined) return [];
-    if (isObject(known) && isObject(value)) return valuesProblems(known, value, at);
+    if (isJsonObject(known) && isJsonObject(value)) return valuesProblems(known, value, at);
     if (kindOf(known) === kindOf(value)) return [];
     return [`${at} is ${shown(value)}, allowed is ${kindOf(known)}`];
   });
@@ -60,7 +61,7 @@ export function valuesProblems(builtin: Json, values: Json, path = ""): readonly
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
-  return isObject(value) ? "a map" : "text, a number, true or false";
+  return isJsonObject(value) ? "a map" : "text, a number, true or false";
 }
 
 function shown(value: unknown): string {

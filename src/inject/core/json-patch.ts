@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isObject, type Json } from "./json.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import type { Json } from "./json.ts";
 
 export type PatchOperation =
   | { readonly op: "add" | "replace"; readonly path: string; readonly value: unknown }
@@ -11,7 +12,7 @@ export type PatchOperation =
  */
 export function createPatch(before: unknown, after: unknown, path = ""): readonly PatchOperation[] {
   if (before === after) return [];
-  if (isObject(before) && isObject(after)) return patchObject(before, after, path);
+  if (isJsonObject(before) && isJsonObject(after)) return patchObject(before, after, path);
   if (Array.isArray(before) && Array.isArray(after)) {
     return isDeepStrictEqual(before, after) ? [] : patchList(before, after, path);
   }
@@ -97,6 +98,6 @@ function longestCommon(before: readonly unknown[], after: readonly unknown[]): r
 }
 
 function isSameItem(left: unknown, right: unknown): boolean {
-  if (isObject(left) && isObject(right) && typeof left.name === "string") return left.name === right.name;
+  if (isJsonObject(left) && isJsonObject(right) && typeof left.name === "string") return left.name === right.name;
   return isDeepStrictEqual(left, right);
 }

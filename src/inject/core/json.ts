@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 /** JSON data as it comes from a document. */
 export type Json = Record<string, unknown>;
 /** The text form of JSON that Go's encoder gives: `<`, `>` and `&` escaped. */
@@ -8,12 +9,8 @@ export function goJson(value: unknown): string {
   );
 }
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function asObject(value: unknown): Json {
-  return isObject(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }
 
 export function asList(value: unknown): readonly unknown[] {
@@ -22,7 +19,7 @@ export function asList(value: unknown): readonly unknown[] {
 
 /** The members that are objects: containers, volumes, ports. */
 export function objects(value: unknown): readonly Json[] {
-  return asList(value).filter(isObject);
+  return asList(value).filter(isJsonObject);
 }
 
 export function asText(value: unknown): string {

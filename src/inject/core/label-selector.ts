@@ -1,11 +1,12 @@
-import { asList, asObject, asText, isObject, textMap } from "./json.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import { asList, asObject, asText, textMap } from "./json.ts";
 
 /** A Kubernetes label selector as it stands in a document. */
 export type LabelSelector = Readonly<Record<string, unknown>>;
 
 /** Whether labels match; an empty selector matches nothing here. Text instead of an answer says why the selector is unusable. */
 export function matchesSelector(selector: unknown, labels: Readonly<Record<string, string>>): boolean | string {
-  if (!isObject(selector)) return `selector is ${JSON.stringify(selector)}, allowed is an object`;
+  if (!isJsonObject(selector)) return `selector is ${JSON.stringify(selector)}, allowed is an object`;
   const wanted = Object.entries(textMap(selector.matchLabels));
   const expressions = asList(selector.matchExpressions).map(asObject);
   if (wanted.length === 0 && expressions.length === 0) return false;

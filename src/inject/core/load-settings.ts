@@ -1,9 +1,10 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { InjectError } from "../inject-error.ts";
 import { mutatePod } from "./admission/mutate-pod.ts";
 import { buildInjectionSettings, type SettingsInput } from "./build-settings.ts";
 import { configProblems, valuesProblems } from "./config-problems.ts";
 import { defaultValues } from "./default-values.ts";
-import { isObject, type Json } from "./json.ts";
+import type { Json } from "./json.ts";
 import type { InjectionSettings } from "./settings.ts";
 
 /** A text and where it is from, for messages. */
@@ -52,7 +53,7 @@ export function loadInjectionSettings(sources: SettingsSources, before?: Injecti
 function readMap(given: SourceData | undefined): Json {
   if (given?.fault !== undefined) throw new InjectError("invalid-settings", `${given.source}: ${given.fault.message}`);
   const document = given?.document ?? {};
-  if (isObject(document)) return document;
+  if (isJsonObject(document)) return document;
   throw new InjectError("invalid-settings", `${given?.source} holds ${typeof document}, allowed is a map`);
 }
 

@@ -1,4 +1,5 @@
-import { asText, isObject, type Json, objects, textMap } from "./json.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import { asText, type Json, objects, textMap } from "./json.ts";
 
 /** The workload that a pod belongs to, as the proxy's environment names it. */
 export interface WorkloadOwner {
@@ -14,7 +15,7 @@ export function ownerOfPod(metadata: Json): WorkloadOwner {
   const self = { name: asText(metadata.name), namespace, kind: "Pod", apiVersion: "v1" };
   if (asText(metadata.generateName) === "") return self;
   const controller = objects(metadata.ownerReferences).find((reference) => reference.controller === true);
-  if (!isObject(controller)) return self;
+  if (!isJsonObject(controller)) return self;
   const owner = {
     name: asText(controller.name),
     namespace,

@@ -1,10 +1,12 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { parseGoYaml } from "../../files/yaml/parse-go-yaml.ts";
-import { isObject, type Json } from "./json.ts";
+import type { Json } from "./json.ts";
 
 /** An injection config: YAML with `templates`; any other text is itself the template named `sidecar`. */
 export function readInjectConfig(text: string): Json {
   const config = parsed(text);
-  const hasTemplates = isObject(config) && isObject(config.templates) && Object.keys(config.templates).length > 0;
+  const hasTemplates =
+    isJsonObject(config) && isJsonObject(config.templates) && Object.keys(config.templates).length > 0;
   return hasTemplates ? config : { templates: { sidecar: text } };
 }
 

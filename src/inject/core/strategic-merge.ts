@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { InjectError } from "../inject-error.ts";
-import { isObject, type Json } from "./json.ts";
+import type { Json } from "./json.ts";
 import { kubernetesType, type Member, type MemberType } from "./schema/schema.ts";
 
 /**
@@ -29,7 +30,7 @@ function mergeMap(type: MemberType, original: Json, patch: Json): Json {
     if (value === null) delete result[key];
     else if (Array.isArray(value) && Array.isArray(before)) {
       result[key] = mergeList(memberOf(type, key), before, value, patch[`$setElementOrder/${key}`]);
-    } else if (isObject(value) && isObject(before)) {
+    } else if (isJsonObject(value) && isJsonObject(before)) {
       result[key] = mergeMap(typeOf(memberOf(type, key)), before, value);
     } else result[key] = added(value);
   }
@@ -64,15 +65,15 @@ function typeOf(member: Member | undefined): MemberType {
 function added(value: unknown): unknown {
   if (isPlain(value)) return value;
   if (Array.isArray(value)) {
-    return value.filter((element) => !isObject(element) || element.$patch === undefined).map(added);
+    return value.filter((element) => !isJsonObject(element) || element.$patch === undefined).map(added);
   }
-  return isObject(value) ? mergeMap(UNTYPED, {}, value) : value;
+  return isJsonObject(value) ? mergeMap(UNTYPED, {}, value) : value;
 }
 
 /** Has neither nulls nor directives: most of a template. */
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.every(isPlain);
-  if (isObject(value)) return Object.keys(value).every((key) => !key.startsWith("$") && isPlain(value[key]));
+  if (isJsonObject(value)) return Object.keys(value).every((key) => !key.startsWith("$") && isPlain(value[key]));
   return value !== null;
 }
 
@@ -87,28 +88,28 @@ function mergeList(
   setOrder: unknown,
 ): readonly unknown[] {
   const mergeKey = member?.mergeKey;
-  if (mergeKey === undefined || patch.some((item) => isObject(item) && item.$patch === "replace")) {
+  if (mergeKey === undefined || patch.some((item) => isJsonObject(item) && item.$patch === "replace")) {
     return added(patch) as readonly unknown[];
   }
   const keyOf = (item: unknown): unknown => {
     if (mergeKey === "") return item;
-    if (isObject(item) && item[mergeKey] !== undefined) return item[mergeKey];
+    if (isJsonObject(item) && item[mergeKey] !== undefined) return item[mergeKey];
     throw new InjectError("merge", `an item of the list ${member?.name} has no ${mergeKey}: ${JSON.stringify(item)}`);
   };
   const itemType = member?.type.kind === "list" ? member.type.item : UNTYPED;
-  const deleted = new Set(patch.filter((item) => isObject(item) && item.$patch === "delete").map(keyOf));
+  const deleted = new Set(patch.filter((item) => isJsonObject(item) && item.$patch === "delete").map(keyOf));
   const before = original.filter((item) => !deleted.has(keyOf(item)));
   const merged = new Map<unknown, unknown>(before.map((item) => [keyOf(item), item]));
   const patched = new Set<unknown>();
   for (const item of patch) {
-    if (isObject(item) && item.$patch === "delete") continue;
+    if (isJsonObject(item) && item.$patch === "delete") continue;
     const key = keyOf(item);
     const known = merged.get(key);
-    merged.set(key, isObject(known) && isObject(item) ? mergeMap(itemType, known, item) : added(item));
+    merged.set(key, isJsonObject(known) && isJsonObject(item) ? mergeMap(itemType, known, item) : added(item));
     patched.add(key);
   }
   const order = Array.isArray(setOrder)
-    ? setOrder.map((item) => (isObject(item) ? item[mergeKey] : item)).filter((key) => merged.has(key))
+    ? setOrder.map((item) => (isJsonObject(item) ? item[mergeKey] : item)).filter((key) => merged.has(key))
     : [...patched];
   return interleaved(before.map(keyOf), order).map((key) => merged.get(key));
 }

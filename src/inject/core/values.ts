@@ -1,4 +1,5 @@
-import { isObject, type Json } from "./json.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import type { Json } from "./json.ts";
 
 /** The values document of an installation, read by dotted paths. */
 export class Values {
@@ -13,7 +14,7 @@ export class Values {
   get(path: string): unknown {
     if (this.#read.has(path)) return this.#read.get(path);
     let value: unknown = this.root;
-    for (const name of path.split(".")) value = isObject(value) ? value[name] : undefined;
+    for (const name of path.split(".")) value = isJsonObject(value) ? value[name] : undefined;
     this.#read.set(path, value);
     return value;
   }
@@ -37,7 +38,7 @@ export function overlayValues(base: Json, overlay: Json): Json {
   const result: Json = { ...base };
   for (const [key, value] of Object.entries(overlay)) {
     const before = result[key];
-    result[key] = isObject(before) && isObject(value) ? overlayValues(before, value) : value;
+    result[key] = isJsonObject(before) && isJsonObject(value) ? overlayValues(before, value) : value;
   }
   return result;
 }

@@ -1,4 +1,5 @@
 import { deepFreeze } from "../../base/deep-freeze.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import type { JsonDialect } from "../../protobuf/json/dialect.ts";
 import { describeValue, RULE_JSON } from "../../protobuf/json/plain-dialects.ts";
 import { type Path, type ReadMessage, readMessage } from "../../protobuf/json/read-message.ts";
@@ -48,7 +49,7 @@ const UNINJECTED =
 
 /** One Kubernetes style object: envelope, spec and the rules of its kind; all its problems are reported at once. */
 export function decodeObject(data: unknown, { defaultNamespace, isOfCluster }: DecodeOptions): DecodedObject {
-  if (!isObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
+  if (!isJsonObject(data)) return refuse([], "expected an object with apiVersion, kind, metadata and spec");
   const { apiVersion, kind } = data;
   if (kind === undefined || kind === null) return refuse([], "kind is missing");
   // Not made into text: an object may have a member that keeps it from becoming any.
@@ -127,7 +128,7 @@ function readMetadata(data: unknown, problems: Problem[]): Metadata {
 }
 
 function readCreationTime(metadata: unknown, problems: Problem[]): number {
-  const stamp = isObject(metadata) ? metadata.creationTimestamp : undefined;
+  const stamp = isJsonObject(metadata) ? metadata.creationTimestamp : undefined;
   if (stamp === undefined || stamp === null) return 0;
   const time = typeof stamp === "string" ? Date.parse(stamp) : Number.NaN;
   if (!Number.isNaN(time)) return time;
@@ -135,10 +136,6 @@ function readCreationTime(metadata: unknown, problems: Problem[]): number {
     problemAt(["metadata", "creationTimestamp"], `${JSON.stringify(stamp)} is not a time like "2026-08-22T20:00:00Z"`),
   );
   return 0;
-}
-
-function isObject(data: unknown): data is Readonly<Record<string, unknown>> {
-  return typeof data === "object" && data !== null && !Array.isArray(data);
 }
 
 /** A member that a message does not have, or that does nothing, is a warning. */

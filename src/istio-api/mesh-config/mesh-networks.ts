@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { parseIp } from "../../net/ip.ts";
 import { type IpPrefix, parsePrefix, prefixContains } from "../../net/ip-prefix.ts";
 import { fqdnProblem } from "../values/dns-name.ts";
@@ -106,7 +107,7 @@ function snakeCase(member: string): string {
 }
 
 function mapAt(value: unknown, at: string, problems: string[]): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  if (isJsonObject(value)) return value;
   problems.push(`${at}: must be a map`);
   return {};
 }

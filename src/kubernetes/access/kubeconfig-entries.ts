@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { isJsonObject } from "../../base/json-object.ts";
 import { Secret } from "../../base/secret.ts";
 import { KubernetesError } from "../kubernetes-error.ts";
 import type { ClusterAccess, ExecPlugin, Impersonation, Material, UserAccess } from "./cluster-access.ts";
@@ -108,7 +109,7 @@ function material({ members: given, folder }: Entry, data: string, file: string)
 }
 
 export function members(value: unknown, where: string): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  if (isJsonObject(value)) return value;
   throw invalid(`kubeconfig ${where} is not a map`);
 }
 

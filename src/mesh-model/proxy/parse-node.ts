@@ -1,4 +1,5 @@
 import { CodedError } from "../../base/coded-error.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
 import { ipModeOf } from "../../net/ip-mode.ts";
 import { parseServiceNode, ServiceNodeError } from "../../xds/service-node.ts";
@@ -26,7 +27,7 @@ export function parseNode(node: XdsNode | undefined, clusterAliases?: ReadonlyMa
   if (node === undefined || typeof node.id !== "string" || node.id === "") {
     throw new NodeError("missing-node", "missing node information");
   }
-  const metadata = isObject(node.metadata) ? node.metadata : {};
+  const metadata = isJsonObject(node.metadata) ? node.metadata : {};
   const text = (name: string) => textOf(metadata[name]);
   const { type, ipAddresses, id, dnsDomain, configNamespace } = parseId(node.id, metadata);
   const labels = readLabels(metadata.LABELS);
@@ -86,10 +87,6 @@ function parseId(id: string, metadata: Metadata) {
   }
 }
 
-function isObject(value: unknown): value is Metadata {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** Agents send text for numbers and booleans as well, but not all of them. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
@@ -102,7 +99,7 @@ function isTrue(value: unknown): boolean {
 }
 
 function readLabels(value: unknown): Readonly<Record<string, string>> {
-  if (!isObject(value)) return Object.freeze({});
+  if (!isJsonObject(value)) return Object.freeze({});
   const entries = Object.entries(value).filter(([, label]) => isScalar(label));
   return Object.freeze(Object.fromEntries(entries.map(([name, label]) => [name, textOf(label)])));
 }
@@ -137,7 +134,7 @@ function readLocality(locality: unknown, labels: Readonly<Record<string, string>
   }
   const label = labelledLocality(labels);
   if (label !== "") return Object.freeze(parseLocality(label));
-  const own = isObject(locality) ? locality : {};
+  const own = isJsonObject(locality) ? locality : {};
   return Object.freeze({
     region: textOf(own.region),
     zone: textOf(own.zone),

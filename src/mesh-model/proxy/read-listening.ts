@@ -1,4 +1,5 @@
 import { parseDuration } from "../../base/duration.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import type { GatewayTopology, ProxyHeaders } from "../../istio-api/proxy-config/proxy-config.ts";
 import type { TelemetryTracing } from "../../istio-api/specs.ts";
 import { formatProtoDuration } from "../../protobuf/proto-duration.ts";
@@ -43,21 +44,23 @@ export function readListening(metadata: Readonly<Record<string, unknown>>): Node
     outboundBalance: isTrue("OUTBOUND_LISTENER_EXACT_BALANCE"),
     inboundBalance: isTrue("INBOUND_LISTENER_EXACT_BALANCE"),
     // A proxy that sends its configuration has said everything about headers; what is absent there is not set.
-    ...(isObject(config) && { headers: isObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {} }),
-    ...(isObject(config) &&
-      isObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
-    ...(isObject(config) && isObject(config.tracing) && { tracing: proxyTracing(config.tracing) }),
+    ...(isJsonObject(config) && {
+      headers: isJsonObject(config.proxyHeaders) ? (config.proxyHeaders as ProxyHeaders) : {},
+    }),
+    ...(isJsonObject(config) &&
+      isJsonObject(config.gatewayTopology) && { topology: config.gatewayTopology as GatewayTopology }),
+    ...(isJsonObject(config) && isJsonObject(config.tracing) && { tracing: proxyTracing(config.tracing) }),
   });
 }
 
 /** Of a proxy configuration in proto3 JSON form. Tracers that bootstraps have: the others come with listeners, or not at all. */
 export function proxyTracing(tracing: Readonly<Record<string, unknown>>): ProxyTracing {
   const { zipkin, datadog, lightstep, sampling, customTags, maxPathTagLength, enableIstioTags } = tracing;
-  const hasAddress = (tracer: unknown) => isObject(tracer) && textOf(tracer.address) !== "";
+  const hasAddress = (tracer: unknown) => isJsonObject(tracer) && textOf(tracer.address) !== "";
   return Object.freeze({
     hasTracer: [zipkin, datadog, lightstep].some(hasAddress),
     ...(typeof sampling === "number" && { sampling }),
-    ...(isObject(customTags) && { customTags: customTags as TelemetryTracing["customTags"] }),
+    ...(isJsonObject(customTags) && { customTags: customTags as TelemetryTracing["customTags"] }),
     ...(typeof maxPathTagLength === "number" && { maxTagLength: maxPathTagLength }),
     ...(typeof enableIstioTags === "boolean" && { hasMeshTags: enableIstioTags }),
   });
@@ -89,8 +92,4 @@ function idleTimeout(text: string): string {
 /** Structures are not text: those of the wire have no prototype, and cannot even be made into some. */
 function textOf(value: unknown): string {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? String(value) : "";
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { suggest } from "../../base/suggest.ts";
 
 /** The part of JSON Schema that our own schema uses. */
@@ -50,7 +51,7 @@ export function checkSchema(schema: JsonSchema, value: unknown, path: Path = [])
     if (value.length < (schema.minItems ?? 0)) return says("is empty");
     return value.flatMap((item, index) => (schema.items ? checkSchema(schema.items, item, [...path, index]) : []));
   }
-  return isRecord(value) ? checkMembers(schema, value, path) : [];
+  return isJsonObject(value) ? checkMembers(schema, value, path) : [];
 }
 
 function checkMembers(schema: JsonSchema, value: Record<string, unknown>, path: Path): readonly SchemaProblem[] {
@@ -95,7 +96,7 @@ function numberProblem({ minimum, maximum }: JsonSchema, value: number): string 
 function hasType(value: unknown, type: JsonType): boolean {
   switch (type) {
     case "object":
-      return isRecord(value);
+      return isJsonObject(value);
     case "array":
       return Array.isArray(value);
     case "integer":
@@ -103,10 +104,6 @@ function hasType(value: unknown, type: JsonType): boolean {
     default:
       return typeof value === type;
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function article(type: JsonType): string {

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import type { RawHealthCheck, RawService } from "./raw-mesh-file.ts";
 
 type Say = (member: string, what: string) => void;
@@ -97,6 +98,5 @@ export function listOf(value: unknown): readonly unknown[] {
 }
 
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isRecord ? (value as Readonly<Record<string, unknown>>) : undefined;
+  return isJsonObject(value) ? value : undefined;
 }

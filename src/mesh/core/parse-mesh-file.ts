@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { isJsonObject } from "../../base/json-object.ts";
 import { locateYaml } from "../../files/yaml/locate-yaml.ts";
 import { checkSchema, type Path, type SchemaProblem } from "./check-schema.ts";
 import { serviceProblems, twinProblems } from "./check-services.ts";
@@ -87,8 +88,9 @@ function noServices(own: Partial<RawFile>, locate: Locate): FileProblem {
 
 /** One of two members has to be there, which the schema cannot say. */
 function withoutServices(data: unknown): readonly SchemaProblem[] {
-  const isOther = typeof data !== "object" || data === null || Array.isArray(data);
-  return isOther || "services" in data || "import" in data ? [] : [{ path: [], text: "services is missing" }];
+  return !isJsonObject(data) || "services" in data || "import" in data
+    ? []
+    : [{ path: [], text: "services is missing" }];
 }
 
 /** `mesh.yaml:3:5: services.web: ...`, or the imported file's name where that is meant. */

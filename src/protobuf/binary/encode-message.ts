@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { CodecError } from "../codec-error.ts";
 import type { AnyMessage } from "../json-types.ts";
 import {
@@ -194,7 +195,7 @@ function writeAnyParts(out: MessageBuffer, url: string, writeBody: () => void): 
 }
 
 function expectObject(value: unknown): object {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  if (isJsonObject(value)) return value;
   throw new CodecError("bad-value", `expected an object, found ${JSON.stringify(value)}`);
 }
 

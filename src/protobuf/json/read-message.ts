@@ -1,5 +1,6 @@
 import { errorMessage } from "../../base/coded-error.ts";
 import { parseDuration } from "../../base/duration.ts";
+import { isJsonObject } from "../../base/json-object.ts";
 import {
   alternativesOf,
   type EnumTable,
@@ -67,7 +68,7 @@ class Reader {
 
   message(table: MessageTable, json: unknown, at: Trail, beside?: string): Members {
     const result: Members = {};
-    const object = isObject(json) ? json : this.#fail(at, json, { code: "object", name: table.name });
+    const object = isJsonObject(json) ? json : this.#fail(at, json, { code: "object", name: table.name });
     if (object === undefined) return result;
     const useless = this.#dialect.withoutEffect?.get(table.name);
     for (const field of table.fields) {
@@ -109,7 +110,7 @@ class Reader {
       if (!Array.isArray(json)) return this.#fail(at, json, { code: "list" });
       return json.map((element, index) => this.#element(type, element, { outer: at, key: index }, "nullElements"));
     }
-    if (!isObject(json)) return this.#fail(at, json, { code: "object" });
+    if (!isJsonObject(json)) return this.#fail(at, json, { code: "object" });
     return Object.fromEntries(
       Object.entries(json).map(([key, element]) => {
         const inside = { outer: at, key };
@@ -140,13 +141,15 @@ class Reader {
         return this.#fail(at, json, { code: "timestamp" });
       case "struct":
         // What has no other shape is checked by whoever reads it.
-        return !this.#dialect.isStrict || isObject(json) ? asDoubles(json) : this.#fail(at, json, { code: "object" });
+        return !this.#dialect.isStrict || isJsonObject(json)
+          ? asDoubles(json)
+          : this.#fail(at, json, { code: "object" });
       case "list":
         return Array.isArray(json) ? asDoubles(json) : this.#fail(at, json, { code: "list" });
       case "value":
         return asDoubles(json);
       case "any":
-        return isObject(json) ? this.#any(json, at) : this.#fail(at, json, { code: "object" });
+        return isJsonObject(json) ? this.#any(json, at) : this.#fail(at, json, { code: "object" });
     }
   }
 
@@ -213,7 +216,7 @@ class Reader {
   }
 
   #empty(url: string, json: unknown, at: Trail): unknown {
-    const key = isObject(json) ? Object.keys(json)[0] : undefined;
+    const key = isJsonObject(json) ? Object.keys(json)[0] : undefined;
     if (key !== undefined)
       return this.#fail({ outer: { outer: at, key: "value" }, key }, json, { code: "unknown", name: EMPTY, key });
     return { "@type": url };
@@ -268,10 +271,6 @@ export function formatPath(path: Path): string {
       return index === 0 ? part : `.${part}`;
     })
     .join("");
-}
-
-function isObject(json: unknown): json is Readonly<Members> {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
 /** A Struct has no other numbers. */

@@ -1,5 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
-import { isObject, kindOf, member } from "./json-fields.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import { kindOf, member } from "./json-fields.ts";
 
 /** One application probe that the kubelet asks the agent for. Ports are not checked here: port 0 fails each probe. */
 export type AppProber = {
@@ -44,11 +45,11 @@ function readProber(path: string, value: unknown, rules: ProberRules): AppProber
     const what = `invalid ${rules.pathWord}, must be in form of regex pattern ${rules.patternText}`;
     throw new AppProberError("invalid-path", `${what}: ${JSON.stringify(path)}`);
   }
-  if (!isObject(value)) throw wrongType(value, path, "status.Prober");
+  if (!isJsonObject(value)) throw wrongType(value, path, "status.Prober");
   const actions = rules.kinds.flatMap((kind) => {
     const action = member(value, kind);
     if (action === undefined || action === null) return [];
-    if (!isObject(action)) throw wrongType(action, `${path}.${kind}`, "object");
+    if (!isJsonObject(action)) throw wrongType(action, `${path}.${kind}`, "object");
     return [{ kind, action }];
   });
   const [only, ...more] = actions;
@@ -87,7 +88,7 @@ function readHeaders(action: Json, field: string): readonly HttpHeader[] {
   if (!Array.isArray(headers)) throw wrongType(headers, `${field}.httpHeaders`, "[]v1.HTTPHeader");
   return headers.map((header: unknown, index) => {
     const name = `${field}.httpHeaders[${index}]`;
-    if (!isObject(header)) throw wrongType(header, name, "v1.HTTPHeader");
+    if (!isJsonObject(header)) throw wrongType(header, name, "v1.HTTPHeader");
     return { name: text(header, "name", name), value: text(header, "value", name) };
   });
 }

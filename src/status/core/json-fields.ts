@@ -5,10 +5,6 @@ export function member(value: Readonly<Record<string, unknown>>, name: string): 
   return key === undefined ? undefined : value[key];
 }
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The word that Go's decoder has for a JSON value. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";

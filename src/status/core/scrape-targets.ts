@@ -1,5 +1,6 @@
 import { CodedError } from "../../base/coded-error.ts";
-import { isObject, kindOf, member } from "./json-fields.ts";
+import { isJsonObject } from "../../base/json-object.ts";
+import { kindOf, member } from "./json-fields.ts";
 
 export interface ScrapeTarget {
   readonly port: number;
@@ -46,7 +47,7 @@ export function readScrapeTargets(
   statusPort: number,
   rules = CURRENT_TARGETS,
 ): readonly ScrapeTarget[] {
-  if (value === undefined || value === null || !isObject(value)) return [];
+  if (value === undefined || value === null || !isJsonObject(value)) return [];
   const type = "PrometheusScrapeConfiguration";
   const text = (name: string) => stringMember(value, name, type);
   if (rules.canBeOff && text("scrape") === "false") return [];
@@ -100,7 +101,7 @@ function listMember(value: Readonly<Record<string, unknown>>): readonly Readonly
   if (found === undefined || found === null) return [];
   if (!Array.isArray(found)) throw wrongType(found, "PrometheusScrapeConfiguration.targets", "[]status.ScrapeTarget");
   return found.map((item: unknown) => {
-    if (isObject(item)) return item;
+    if (isJsonObject(item)) return item;
     throw wrongType(item, "PrometheusScrapeConfiguration.targets", "status.ScrapeTarget");
   });
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { Secret } from "../../base/secret.ts";
 import { WasmError } from "../wasm-error.ts";
 import type { ImageReference } from "./image-reference.ts";
@@ -34,9 +35,9 @@ function parseAuths(configJson: Secret): Readonly<Record<string, unknown>> {
     // The parser's message would quote the secret.
     throw new WasmError("bad-secret", "the image pull secret is not a JSON document");
   }
-  if (!isRecord(document)) throw new WasmError("bad-secret", "the image pull secret is not a docker configuration");
+  if (!isJsonObject(document)) throw new WasmError("bad-secret", "the image pull secret is not a docker configuration");
   const auths = document.auths ?? {};
-  if (!isRecord(auths)) throw new WasmError("bad-secret", `"auths" of the image pull secret is not an object`);
+  if (!isJsonObject(auths)) throw new WasmError("bad-secret", `"auths" of the image pull secret is not an object`);
   return auths;
 }
 
@@ -48,7 +49,7 @@ function splitKey(key: string): { readonly host: string; readonly path: string }
 }
 
 function toCredential(entry: unknown): RegistryCredential | undefined {
-  if (!isRecord(entry)) return undefined;
+  if (!isJsonObject(entry)) return undefined;
   const text = (name: string) => (typeof entry[name] === "string" ? entry[name] : "");
   if (text("registrytoken") !== "") return { kind: "registry-token", token: new Secret(text("registrytoken")) };
   if (text("identitytoken") !== "") return { kind: "identity-token", token: new Secret(text("identitytoken")) };
@@ -61,8 +62,4 @@ function decoded(auth: string): string {
   if (!pair.includes(":"))
     throw new WasmError("bad-secret", `"auth" of the image pull secret is not base64 of user:password`);
   return pair;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

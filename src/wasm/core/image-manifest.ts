@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import { WasmError } from "../wasm-error.ts";
 
 export const DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
@@ -81,7 +82,7 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
 }
 
 function asRecord(value: unknown): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  if (isJsonObject(value)) return value;
   throw new WasmError("manifest", "the image manifest is malformed");
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { isObject, type Json } from "../json.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
+import type { Json } from "../json.ts";
 
 /**
  * The changed object, but with what did not change spelled as it was sent: the API's form leaves out zeros and rewrites quantities, and
@@ -7,7 +8,7 @@ import { isObject, type Json } from "../json.ts";
  */
 export function keepSpelling(sent: unknown, typed: unknown, changed: unknown): unknown {
   if (isDeepStrictEqual(typed, changed)) return sent;
-  if (isObject(sent) && isObject(typed) && isObject(changed)) return keepMembers(sent, typed, changed);
+  if (isJsonObject(sent) && isJsonObject(typed) && isJsonObject(changed)) return keepMembers(sent, typed, changed);
   if (Array.isArray(sent) && Array.isArray(typed) && Array.isArray(changed) && sent.length === typed.length) {
     // Of items that are the same the first counts.
     const places = new Map(typed.map((item: unknown, index) => [identityOf(item), index] as const).reverse());
@@ -33,9 +34,9 @@ function keepMembers(sent: Json, typed: Json, changed: Json): Json {
 
 /** Items are paired by their name, others by all they hold, in whichever order. */
 function identityOf(item: unknown): string {
-  if (isObject(item) && typeof item.name === "string") return `name ${item.name}`;
+  if (isJsonObject(item) && typeof item.name === "string") return `name ${item.name}`;
   return `value ${JSON.stringify(item, (_, member: unknown) =>
-    isObject(member)
+    isJsonObject(member)
       ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
       : member,
   )}`;

@@ -1,4 +1,4 @@
-import { isObject } from "../json.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
 
 /** The networks annotation of multus with one more network, `name` or `namespace/name`. Text that is not valid JSON stays as it is. */
 export function appendMultusNetwork(existing: string, network: string): string {
@@ -20,7 +20,7 @@ export function appendMultusNetwork(existing: string, network: string): string {
 function parseNetworks(text: string): readonly Readonly<Record<string, unknown>>[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) && parsed.every(isObject) ? parsed : undefined;
+    return Array.isArray(parsed) && parsed.every(isJsonObject) ? parsed : undefined;
   } catch {
     return undefined;
   }

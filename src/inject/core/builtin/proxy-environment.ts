@@ -1,7 +1,8 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { InjectError } from "../../inject-error.ts";
 import { cleanProxyConfigText } from "../clean-proxy-config.ts";
 import { annotationsOf, isInboundLocalhost, labelsOf, type TemplateContext } from "../context.ts";
-import { asObject, goJson, isObject, type Json, objects } from "../json.ts";
+import { asObject, goJson, type Json, objects } from "../json.ts";
 import { appContainers } from "./metadata.ts";
 import { otelResourceAttributes } from "./otel.ts";
 
@@ -138,7 +139,7 @@ export function jsonAnnotation(pod: Json, name: string): Json {
   if (text === undefined) return {};
   try {
     const parsed: unknown = JSON.parse(text);
-    if (isObject(parsed))
+    if (isJsonObject(parsed))
       return Object.fromEntries(Object.entries(parsed).sort(([left], [right]) => (left < right ? -1 : 1)));
   } catch {
     // Reported below, with what is allowed.

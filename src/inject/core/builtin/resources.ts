@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { annotationsOf, type TemplateContext } from "../context.ts";
-import { isObject, type Json } from "../json.ts";
+import type { Json } from "../json.ts";
 
 const ANNOTATIONS = [
   ["requests", "cpu", "sidecar.istio.io/proxyCPU"],
@@ -23,7 +24,7 @@ export function proxyResources({ pod, values }: TemplateContext): Json {
 export function withoutNulls(value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
   if (Array.isArray(value)) return value.map(withoutNulls).filter((item) => item !== undefined);
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   const entries = Object.entries(value).map(([key, member]) => [key, withoutNulls(member)] as const);
   const present = entries.filter(([, member]) => member !== undefined);
   return present.length === 0 && entries.length > 0 ? undefined : Object.fromEntries(present);

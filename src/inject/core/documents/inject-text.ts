@@ -1,9 +1,10 @@
 import { errorMessage } from "../../../base/coded-error.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
 import { parseGoYaml } from "../../../files/yaml/parse-go-yaml.ts";
 import { printYaml } from "../../../files/yaml/print-yaml.ts";
 import { InjectError } from "../../inject-error.ts";
 import type { Decision } from "../decide.ts";
-import { asList, asObject, isObject, type Json } from "../json.ts";
+import { asList, asObject, type Json } from "../json.ts";
 import type { InjectionSettings } from "../settings.ts";
 import {
   type DocumentOptions,
@@ -91,7 +92,7 @@ function* injectOne(
     const result = results[index];
     return result !== undefined && (options.strict || result.decision.inject) ? result.document : item;
   });
-  return printYaml({ ...data, metadata: isObject(data.metadata) ? data.metadata : ({} as Json), items });
+  return printYaml({ ...data, metadata: isJsonObject(data.metadata) ? data.metadata : ({} as Json), items });
 }
 
 /** What is wrong with one of many objects says with which. */

@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { annotationsOf, labelsOf, PROXY_CONTAINER } from "../context.ts";
-import { asObject, asText, isObject, type Json, objects } from "../json.ts";
+import { asObject, asText, type Json, objects } from "../json.ts";
 import { containersOf, findProxy, withSpec } from "../pipeline/containers.ts";
 import { type InjectionStatus, readStatus, STATUS_ANNOTATION } from "../pipeline/injection-status.ts";
 import { isMergedMetricsPort, withoutMetricsAnnotations } from "../pipeline/metrics-annotations.ts";
@@ -55,7 +56,7 @@ function withProbes(container: Json, probers: Json): Json {
   const name = asText(container.name);
   const restore = (handler: unknown, path: string): unknown => {
     const prober = probers[path];
-    if (!isObject(handler) || !isObject(prober)) return handler;
+    if (!isJsonObject(handler) || !isJsonObject(prober)) return handler;
     const { httpGet: _agent, ...rest } = handler;
     const { timeoutSeconds: _timeout, ...action } = prober;
     return { ...rest, ...withPortName(action, container) };
@@ -63,7 +64,7 @@ function withProbes(container: Json, probers: Json): Json {
   const changes: Json = {};
   for (const [member, suffix] of Object.entries(PROBES))
     if (container[member] !== undefined) changes[member] = restore(container[member], `/app-health/${name}/${suffix}`);
-  if (isObject(container.lifecycle)) {
+  if (isJsonObject(container.lifecycle)) {
     const hooks = Object.entries(HOOKS).map(([hook, suffix]) => [
       hook,
       restore(asObject(container.lifecycle)[hook], `/app-lifecycle/${name}/${suffix}`),
@@ -76,7 +77,7 @@ function withProbes(container: Json, probers: Json): Json {
 /** The record has numbers only; a port with a name is usually asked by it. */
 function withPortName(action: Json, container: Json): Json {
   const [kind = "", details] = Object.entries(action)[0] ?? [];
-  if (kind === "grpc" || !isObject(details)) return action;
+  if (kind === "grpc" || !isJsonObject(details)) return action;
   const named = objects(container.ports).find(
     ({ containerPort, name }) => containerPort === details.port && name !== undefined,
   );

@@ -1,4 +1,5 @@
-import { asObject, asText, isObject, type Json } from "../json.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
+import { asObject, asText, type Json } from "../json.ts";
 
 /** Where a kind has its pod template. `job-template`: metadata of the job template, spec of the template in it. */
 export type TemplatePlace = "self" | "template" | "job-template";
@@ -23,7 +24,7 @@ const KINDS: Readonly<Record<string, WorkloadKind>> = {
 
 /** How the pod template of an object is found; undefined for what is not a workload. The same kind of another API group is not ours. */
 export function workloadPlace(document: unknown): TemplatePlace | undefined {
-  if (!isObject(document)) return undefined;
+  if (!isJsonObject(document)) return undefined;
   const kind = asText(document.kind);
   const known = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined;
   const version = asText(document.apiVersion);
@@ -32,14 +33,14 @@ export function workloadPlace(document: unknown): TemplatePlace | undefined {
 }
 
 export function isList(document: unknown): document is Json {
-  return isObject(document) && document.kind === "List" && !asText(document.apiVersion).includes("/");
+  return isJsonObject(document) && document.kind === "List" && !asText(document.apiVersion).includes("/");
 }
 
 /** Metadata and spec of the pods that a workload makes. Undefined where the template is missing. */
 export function readPodTemplate(document: Json, place: TemplatePlace): Json | undefined {
   if (place === "self") return { metadata: document.metadata, spec: document.spec };
   const spec = asObject(document.spec);
-  if (place === "template") return isObject(spec.template) ? spec.template : undefined;
+  if (place === "template") return isJsonObject(spec.template) ? spec.template : undefined;
   const job = asObject(spec.jobTemplate);
   return { metadata: job.metadata, spec: asObject(asObject(job.spec).template).spec };
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
+import { isJsonObject } from "../../../base/json-object.ts";
 import { parseGoBool } from "../../../base/parse-go-scalar.ts";
 import { annotationsOf, PROXY_CONTAINER } from "../context.ts";
-import { asObject, asText, goJson, isObject, type Json, objects } from "../json.ts";
+import { asObject, asText, goJson, type Json, objects } from "../json.ts";
 import type { InjectionRules } from "../rules.ts";
 import { containersOf, findProxy, withProxy, withSpec } from "./containers.ts";
 import { readStatus } from "./injection-status.ts";
@@ -53,7 +54,7 @@ function withProbers(proxy: Json, probers: Readonly<Record<string, Json>>, wasIn
 function parseProbers(text: string): Json | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) ? parsed : undefined;
+    return isJsonObject(parsed) ? parsed : undefined;
   } catch {
     return undefined;
   }
@@ -77,7 +78,7 @@ const HOOKS = [
 function rewriteContainer(container: Json, port: number, options: ProbeOptions, probers: Record<string, Json>): Json {
   const changes: Json = {};
   const rewrite = (handler: unknown, path: string, isHook: boolean): Json | undefined => {
-    if (!isObject(handler)) return undefined;
+    if (!isJsonObject(handler)) return undefined;
     const action = actionOf(handler, isHook, options.rules);
     if (action === undefined) return undefined;
     if (!isRewritten(handler, port, options.statusPort)) {
@@ -105,10 +106,10 @@ function rewriteContainer(container: Json, port: number, options: ProbeOptions, 
 
 /** The one action the agent takes over, of those a handler may have. */
 function actionOf(handler: Json, isHook: boolean, rules: InjectionRules): Json | undefined {
-  if (isObject(handler.httpGet)) return { httpGet: handler.httpGet };
+  if (isJsonObject(handler.httpGet)) return { httpGet: handler.httpGet };
   if (!rules.rewritesTcpAndGrpcProbes) return undefined;
-  if (isObject(handler.tcpSocket)) return { tcpSocket: handler.tcpSocket };
-  return isObject(handler.grpc) && !isHook ? { grpc: handler.grpc } : undefined;
+  if (isJsonObject(handler.tcpSocket)) return { tcpSocket: handler.tcpSocket };
+  return isJsonObject(handler.grpc) && !isHook ? { grpc: handler.grpc } : undefined;
 }
 
 function isRewritten(handler: Json, port: number, statusPort: number): boolean {

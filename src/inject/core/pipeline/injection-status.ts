@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { annotationsOf } from "../context.ts";
-import { asList, asObject, asText, goJson, isObject, type Json, objects } from "../json.ts";
+import { asList, asObject, asText, goJson, type Json, objects } from "../json.ts";
 
 export const STATUS_ANNOTATION = "sidecar.istio.io/status";
 
@@ -28,7 +29,7 @@ export function readStatus(pod: Json): InjectionStatus | undefined {
 function parseRecord(text: string): Json {
   try {
     const parsed: unknown = JSON.parse(text);
-    return isObject(parsed) ? parsed : {};
+    return isJsonObject(parsed) ? parsed : {};
   } catch {
     return {};
   }

@@ -1,6 +1,7 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { InjectError } from "../../inject-error.ts";
 import { annotationsOf } from "../context.ts";
-import { isObject, type Json, objects } from "../json.ts";
+import { type Json, objects } from "../json.ts";
 import { containersOf, findContainer, withAnnotations, withSpec } from "./containers.ts";
 import { readStatus, STATUS_ANNOTATION } from "./injection-status.ts";
 import { isMergedMetricsPort, withoutMetricsAnnotations } from "./metrics-annotations.ts";
@@ -44,7 +45,7 @@ export function readOverrides(pod: Json): Overrides {
   if (text === undefined) return { containers: [], initContainers: [] };
   try {
     const parsed: unknown = JSON.parse(text);
-    if (isObject(parsed)) {
+    if (isJsonObject(parsed)) {
       return { containers: objects(parsed.containers), initContainers: objects(parsed.initContainers) };
     }
   } catch {

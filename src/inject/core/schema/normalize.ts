@@ -1,5 +1,6 @@
+import { isJsonObject } from "../../../base/json-object.ts";
 import { InjectError } from "../../inject-error.ts";
-import { isObject, type Json } from "../json.ts";
+import type { Json } from "../json.ts";
 import { canonicalQuantity } from "./quantity.ts";
 import { type KubernetesType, kubernetesType, type Member, type MemberType, type ScalarCode } from "./schema.ts";
 
@@ -32,7 +33,7 @@ export function createNormalizer(): Normalizer {
  */
 export function normalize(typeName: string, value: unknown, options: NormalizeOptions = KEEP, path = ""): Json {
   const given = value === null || value === undefined ? {} : value;
-  if (!isObject(given)) throw wrongType(path, value, "an object");
+  if (!isJsonObject(given)) throw wrongType(path, value, "an object");
   if (options.known?.has(given)) return given;
   const type = kubernetesType(typeName);
   const result: Json = {};
@@ -93,7 +94,7 @@ function normalizeValue(type: MemberType, value: unknown, options: NormalizeOpti
     }
     case "map": {
       if (value === null || value === undefined) return {};
-      if (!isObject(value)) throw wrongType(path, value, "a map");
+      if (!isJsonObject(value)) throw wrongType(path, value, "a map");
       const entries = Object.entries(value);
       return Object.fromEntries(
         entries.map(([key, item]) => [key, normalizeValue(type.item, item, options, `${path}.${key}`)]),

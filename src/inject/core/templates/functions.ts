@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { formatDuration, parseDuration } from "../../../base/duration.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
 import { printYaml } from "../../../files/yaml/print-yaml.ts";
 import type { MeshConfig } from "../../../istio-api/mesh-config/mesh-config.ts";
 import type { ProxyConfig } from "../../../istio-api/proxy-config/proxy-config.ts";
@@ -11,7 +12,7 @@ import { otelResourceAttributes } from "../builtin/otel.ts";
 import { withoutNulls } from "../builtin/resources.ts";
 import { cleanProxyConfigText } from "../clean-proxy-config.ts";
 import { PROXY_CONTAINER } from "../context.ts";
-import { goJson, isObject, type Json } from "../json.ts";
+import { goJson, type Json } from "../json.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -88,11 +89,11 @@ function plain(value: unknown): unknown {
 }
 
 function plainList(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.map(plain).filter(isObject) : [];
+  return Array.isArray(value) ? value.map(plain).filter(isJsonObject) : [];
 }
 
 function textEntries(map: unknown): Record<string, string> {
-  const entries = map instanceof Map ? [...map] : Object.entries(isObject(map) ? map : {});
+  const entries = map instanceof Map ? [...map] : Object.entries(isJsonObject(map) ? map : {});
   return sorted(Object.fromEntries(entries.map(([key, value]) => [String(key), text(value)])));
 }
 

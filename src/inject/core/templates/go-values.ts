@@ -1,7 +1,8 @@
 import { parseDuration } from "../../../base/duration.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
 import type { FieldEntry, MessageTable } from "../../../protobuf/message-tables.ts";
 import { GoEnum, GoStruct } from "../../../template/index.ts";
-import { asObject, isObject } from "../json.ts";
+import { asObject } from "../json.ts";
 import { kubernetesType, type MemberType } from "../schema/schema.ts";
 
 /** A Go map[string]string: a key that is not there reads as empty text. */
@@ -26,7 +27,7 @@ const ZEROS: Readonly<Record<string, unknown>> = { s: "", i: 0, b: false, q: "0"
 function goMember(type: MemberType, value: unknown): unknown {
   switch (type.kind) {
     case "struct":
-      return type.pointer && !isObject(value) ? null : goObject(type.name, value, type.pointer);
+      return type.pointer && !isJsonObject(value) ? null : goObject(type.name, value, type.pointer);
     case "list":
       return Array.isArray(value) ? value.map((item) => goMember(type.item, item)) : [];
     case "map":
@@ -65,7 +66,7 @@ function goField({ shape, type }: FieldEntry, value: unknown): unknown {
     case "duration":
       return typeof value === "string" ? goDuration(value) : null;
     case "message":
-      return isObject(value) ? goMessage(type.table, value) : null;
+      return isJsonObject(value) ? goMessage(type.table, value) : null;
     default:
       return wrapper(value);
   }

@@ -1,4 +1,5 @@
 import { errorMessage } from "../../../base/coded-error.ts";
+import { isJsonObject } from "../../../base/json-object.ts";
 import { parseGoYaml } from "../../../files/yaml/parse-go-yaml.ts";
 import { proxyConfigTable } from "../../../istio-api/proxy-config/apply-proxy-config.ts";
 import type { ProxyConfigRules } from "../../../istio-api/proxy-config/proxy-config-rules.ts";
@@ -9,7 +10,7 @@ import { GoStruct, parseTemplate, TemplateError } from "../../../template/index.
 import { InjectError } from "../../inject-error.ts";
 import { isInboundLocalhost, type PodTemplate, type TemplateContext } from "../context.ts";
 import { imagesOf } from "../image.ts";
-import { asObject, isObject, type Json } from "../json.ts";
+import { asObject, type Json } from "../json.ts";
 import { injectionFunctions } from "./functions.ts";
 import { goMessage, goObject } from "./go-values.ts";
 
@@ -57,7 +58,7 @@ function parsedPod(rendered: string, name: string): Json {
       cause: failure,
     });
   }
-  if (isObject(pod)) return pod;
+  if (isJsonObject(pod)) return pod;
   throw new InjectError(
     "invalid-template",
     `template "${name}" renders ${JSON.stringify(pod)}, allowed is a partial pod`,
