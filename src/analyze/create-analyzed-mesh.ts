@@ -1,4 +1,5 @@
 import { errorMessage } from "../base/coded-error.ts";
+import { memoize } from "../base/memoize.ts";
 import type { ConfigObject } from "../istio-api/config-object.ts";
 import type { Kind } from "../istio-api/kinds.ts";
 import { hostCovers, resolveShortHost } from "../istio-api/values/hostname.ts";
@@ -28,16 +29,16 @@ export function createAnalyzedMesh({ objects, settings, snapshot, now }: Analyze
   const byKind: ReadonlyMap<string, readonly AnalyzedObject[]> = groupBy(objects, ({ kind }) => kind);
   const scopes = new Map<string, OutboundScope>();
   const of = (kind: string) => byKind.get(kind) ?? [];
-  const hosts = once(() => createHostIndex(snapshot.services));
-  const pods = once(() => createLabelIndex(of("Pod")));
-  const selecting = once(() =>
+  const hosts = memoize(() => createHostIndex(snapshot.services));
+  const pods = memoize(() => createLabelIndex(of("Pod")));
+  const selecting = memoize(() =>
     createSelectorIndex(of("Service"), ({ namespace, body }) => ({
       namespace,
       selector: labelsOf(fields(body.spec).selector),
     })),
   );
-  const byName = once(() => new Map(objects.map((one) => [`${one.kind}/${one.namespace}/${one.name}`, one])));
-  const byPlace = once(() => groupBy(objects, ({ kind, namespace }) => `${kind}/${namespace}`));
+  const byName = memoize(() => new Map(objects.map((one) => [`${one.kind}/${one.namespace}/${one.name}`, one])));
+  const byPlace = memoize(() => groupBy(objects, ({ kind, namespace }) => `${kind}/${namespace}`));
   const rules = new Map<Kind, readonly AnalyzedRule<Kind>[]>();
   const seenFrom = (namespace: string): OutboundScope => {
     const scope = scopes.get(namespace) ?? snapshot.view(anySidecar(namespace)).outbound;
@@ -76,14 +77,6 @@ export function createAnalyzedMesh({ objects, settings, snapshot, now }: Analyze
         .meeting(full)
         .filter((service) => isNamed(service, full, namespace, settings));
     },
-  };
-}
-
-function once<Of>(make: () => Of): () => Of {
-  let made: { readonly value: Of } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
   };
 }
 

@@ -14,9 +14,9 @@ import {
   type Http2Session,
   openHttp2Session,
 } from "../net/http2/open-http2-session.ts";
-import { isIP } from "../net/ip.ts";
 import { openedSocket } from "../net/opened-socket.ts";
 import { publicRootsFor } from "../net/tls/handshake-options.ts";
+import { serverIdentity } from "../net/tls/server-identity.ts";
 import type { ClusterAccess } from "./access/cluster-access.ts";
 import type { RequestCredentials } from "./access/credentials.ts";
 import { MaterialReader } from "./access/material-reader.ts";
@@ -58,10 +58,8 @@ export function createConnection(access: ClusterAccess, keepalive: KeepaliveOpti
   };
   const secure = async (socket: Duplex, options: ConnectionOptions, signal: AbortSignal): Promise<TLSSocket> => {
     const name = access.serverName ?? host;
-    // An IP address may not be sent as a server name (RFC 6066); it is what the certificate must be for.
-    const identity = isIP(name) === 0 ? { servername: name.replace(/\.$/, ""), host: name } : { host: name };
     return openedSocket(
-      connectTls({ ...options, ...identity, socket, ALPNProtocols: [...protocols] }),
+      connectTls({ ...options, ...serverIdentity(name), socket, ALPNProtocols: [...protocols] }),
       "secureConnect",
       signal,
     );

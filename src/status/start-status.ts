@@ -5,6 +5,7 @@ import type { Log } from "../base/log/log.ts";
 import { LOG_LEVELS, type LogThreshold } from "../base/logger.ts";
 import type { MetricRegistry } from "../base/metric-registry.ts";
 import type { Readiness } from "../base/readiness.ts";
+import { joinHostPort } from "../net/host-port.ts";
 import { errorText, type HttpHandler, json } from "../net/http-server/http-types.ts";
 import { renderProcessMetrics, startEventLoopLag } from "../process/process-metrics.ts";
 import { readAppProbers } from "./core/app-probers.ts";
@@ -100,8 +101,7 @@ export async function startStatus(options: StatusOptions): Promise<AgentStatus |
   }
   if (options.otlp !== undefined) {
     const { startOtlpPush } = await import("./otlp/start-otlp-push.ts");
-    const host = options.localhost.includes(":") ? `[${options.localhost}]` : options.localhost;
-    const source = `http://${host}:${server.port}/stats/prometheus`;
+    const source = `http://${joinHostPort(options.localhost, server.port)}/stats/prometheus`;
     opened.add(startOtlpPush({ ...options.otlp, source, metrics: options.metrics, log: log.logger }));
   }
   const owned = opened.move();

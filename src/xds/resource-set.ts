@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { memoize } from "../base/memoize.ts";
 import { MessageBuffer } from "../protobuf/wire/message-buffer.ts";
 import { WIRE_BYTES } from "../protobuf/wire/wire-reader.ts";
 import type { EncodedResource, ResourceSet } from "./resource-source.ts";
@@ -13,9 +14,9 @@ export function contentVersion(content: Buffer | string): string {
 
 /** Everything that is derived from the resources is made when it is first asked for. */
 export function createResourceSet(resources: readonly EncodedResource[]): ResourceSet {
-  const index = lazy(() => new Map(resources.map((resource) => [resource.name, resource])));
-  const version = lazy(() => contentVersion(resources.map(({ name, version }) => `${name}\n${version}\n`).join("")));
-  const body = lazy(() => (resources.length === 0 ? [] : [encodeBody(resources)]));
+  const index = memoize(() => new Map(resources.map((resource) => [resource.name, resource])));
+  const version = memoize(() => contentVersion(resources.map(({ name, version }) => `${name}\n${version}\n`).join("")));
+  const body = memoize(() => (resources.length === 0 ? [] : [encodeBody(resources)]));
   return {
     resources,
     parts: [resources],
@@ -33,8 +34,8 @@ export function createResourceSet(resources: readonly EncodedResource[]): Resour
 export function joinSets(first: ResourceSet, second: ResourceSet): ResourceSet {
   if (second.resources.length === 0) return first;
   if (first.resources.length === 0) return second;
-  const resources = lazy(() => [...first.resources, ...second.resources]);
-  const version = lazy(() => `${first.version}.${second.version}`);
+  const resources = memoize(() => [...first.resources, ...second.resources]);
+  const version = memoize(() => `${first.version}.${second.version}`);
   return {
     joined: [first, second],
     get resources() {
@@ -60,12 +61,4 @@ function encodeBody(resources: readonly EncodedResource[]): Buffer {
     out.bytes(any);
   }
   return out.finish();
-}
-
-function lazy<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

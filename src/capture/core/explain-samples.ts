@@ -1,3 +1,4 @@
+import { bracketHost } from "../../net/host-port.ts";
 import { formatIp, parseIp } from "../../net/ip.ts";
 import { maskPrefix, parsePrefix } from "../../net/ip-prefix.ts";
 import { type CaptureSettings, splitList } from "./settings.ts";
@@ -76,10 +77,7 @@ function inboundPorts(settings: CaptureSettings) {
 
 function dns(settings: CaptureSettings, own: string, remote: string, version: 4 | 6, proxy: string): readonly Sample[] {
   const resolvers = version === 4 ? settings.dnsServersV4 : settings.dnsServersV6;
-  const servers = [
-    ...resolvers.slice(0, MAX_EACH).map((address) => (version === 6 ? `[${address}]` : address)),
-    remote,
-  ];
+  const servers = [...resolvers.slice(0, MAX_EACH).map(bracketHost), remote];
   return servers.flatMap((server) => {
     const kind = server === remote ? "another server" : "the resolver";
     return [
@@ -106,7 +104,7 @@ function ranges(list: string, version: 4 | 6): readonly (readonly [range: string
       if (prefix?.address.family !== version) return [];
       const { words } = maskPrefix(prefix).address;
       const inside = formatIp({ family: version, words: words.with(-1, ((words.at(-1) ?? 0) | 1) >>> 0) });
-      return [[text, version === 6 ? `[${inside}]` : inside] as const];
+      return [[text, bracketHost(inside)] as const];
     })
     .slice(0, MAX_EACH);
 }

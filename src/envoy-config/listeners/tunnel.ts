@@ -1,12 +1,12 @@
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import { joinHostPort } from "../../net/host-port.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
 import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { Principal } from "../../protobuf/gen/envoy/config/rbac/v3.ts";
 import type { HttpFilter } from "../../protobuf/gen/envoy/extensions/filters/network/http_connection_manager/v3.ts";
 import type { InboundPolicies } from "../authz/access-policies.ts";
-import { addressDomain } from "../routes/domains.ts";
 import { meshTlsSocket } from "../tls/server-tls.ts";
 import { listenerAddress, wildcardBinds } from "./addresses.ts";
 import { detectionTimeout, inspectorsByPort, ORIGINAL_DESTINATION } from "./listener-filters.ts";
@@ -112,7 +112,7 @@ function terminator({ addresses }: ProxyNode) {
         virtualHosts: [
           {
             name: "default",
-            domains: addresses.map((address) => `${addressDomain(address)}:*`),
+            domains: addresses.map((address) => joinHostPort(address, "*")),
             routes: [
               {
                 match: { connectMatcher: {} },

@@ -1,7 +1,8 @@
 import { isWildcard } from "../../istio-api/values/hostname.ts";
 import type { ScopeTraits } from "../../mesh-model/push-snapshot.ts";
 import { addressesIn, type Service } from "../../mesh-model/service.ts";
-import { isIP, isIPv6 } from "../../net/ip.ts";
+import { bracketHost } from "../../net/host-port.ts";
+import { isIP } from "../../net/ip.ts";
 
 /**
  * How domains are spelled: `plain` where the port of a request's host is ignored, `with-port` where virtual hosts of several ports
@@ -12,7 +13,7 @@ export type PortForm = "plain" | "with-port" | "both";
 /** Names of a host that is not a service: the full one, the same as an absolute name, and shorter ones. Envoy compares in lower case. */
 function hostDomains(host: string, callerDomain: string): readonly string[] {
   const name = host.toLowerCase();
-  if (isIP(name) !== 0) return [addressDomain(name)];
+  if (isIP(name) !== 0) return [bracketHost(name)];
   return [name, `${name}.`, ...shortNames(name, callerDomain.toLowerCase())];
 }
 
@@ -23,12 +24,8 @@ export function serviceDomains(service: Service, traits: ScopeTraits): readonly 
   return [
     ...names,
     ...(hasPods ? names.map((name) => `*.${name}`) : []),
-    ...serviceAddresses(service, traits).map(addressDomain),
+    ...serviceAddresses(service, traits).map(bracketHost),
   ];
-}
-
-export function addressDomain(address: string): string {
-  return isIPv6(address) ? `[${address}]` : address;
 }
 
 export function withPort(domains: readonly string[], port: number, form: PortForm): readonly string[] {

@@ -1,10 +1,11 @@
 import { compareText } from "../../istio-api/config-object.ts";
 import { parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { EgressListener, OutboundScope } from "../../mesh-model/push-snapshot.ts";
+import { bracketHost } from "../../net/host-port.ts";
 import type { RouteConfiguration, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { type Attempt, plainly } from "../shared/attempt.ts";
 import { clusterName, PASSTHROUGH_CLUSTER, UNKNOWN_HOSTS_CLUSTER } from "../shared/cluster-name.ts";
-import { addressDomain, type PortForm } from "./domains.ts";
+import type { PortForm } from "./domains.ts";
 import { parseRouteName, routeConfiguration, routeHeaders } from "./route-configuration.ts";
 import { httpPorts, listenerIndex } from "./rule-index.ts";
 import { ruleHost, serviceHost } from "./virtual-host.ts";
@@ -71,7 +72,7 @@ function hostsOn(
   const services = index.servicesOn(port);
   // Bound to an address of its own, a listener with one service needs no host in the request to know what is meant.
   const isAlone = services.length === 1 && listener.bind !== "" && form === "plain";
-  const address = isAlone && isSpecific(listener.bind) ? { address: addressDomain(listener.bind) } : {};
+  const address = isAlone && isSpecific(listener.bind) ? { address: bracketHost(listener.bind) } : {};
   return [
     ...services.flatMap((service) => {
       const { hostname: name } = service;

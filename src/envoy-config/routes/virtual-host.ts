@@ -1,6 +1,7 @@
 import { createOwnedValues } from "../../mesh-model/derive/derived-store.ts";
 import type { OutboundScope, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import type { Service } from "../../mesh-model/service.ts";
+import { bracketHost } from "../../net/host-port.ts";
 import type { Route, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import { madeOf } from "../shared/attempt.ts";
 import { clusterName } from "../shared/cluster-name.ts";
@@ -8,7 +9,7 @@ import { ANY_SCOPE } from "../shared/worlds.ts";
 import { peerHeaders } from "../telemetry/metric-tags.ts";
 import { describesPeers } from "../telemetry/metrics.ts";
 import { buildHashPolicy } from "./destination.ts";
-import { addressDomain, type PortForm, serviceDomains, withPort } from "./domains.ts";
+import { type PortForm, serviceDomains, withPort } from "./domains.ts";
 import { buildHttpRoutes } from "./http-routes.ts";
 import { buildRetryPolicy } from "./retries.ts";
 import { routeHeaders } from "./route-configuration.ts";
@@ -55,7 +56,7 @@ export function serviceHost(service: Service, rules: readonly VirtualServiceRule
 export function ruleHost({ host, rules }: RuleHost, { scope: from, port, form }: HostContext): VirtualHost | undefined {
   const [owner] = rules;
   if (owner === undefined) return undefined;
-  const domains = withPort([addressDomain(host.toLowerCase())], port, form);
+  const domains = withPort([bracketHost(host.toLowerCase())], port, form);
   const headers = callerHeaders(from);
   const built = HOSTS.get(from, owner, {
     name: hostName(port, [host, ...domains], headers),

@@ -2,9 +2,9 @@ import { connect as connectSocket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { connectionFailureText } from "../../net/connection-failure.ts";
-import { isIP } from "../../net/ip.ts";
 import { openedSocket } from "../../net/opened-socket.ts";
 import { publicRootsFor } from "../../net/tls/handshake-options.ts";
+import { serverIdentity } from "../../net/tls/server-identity.ts";
 import { GrpcError } from "../status.ts";
 import type { ClientCredentials } from "./client-types.ts";
 import type { Target } from "./target.ts";
@@ -28,9 +28,7 @@ export async function secure(
   const { serverName, ...given } = credentials;
   const options = { ...given, ...publicRootsFor(given) };
   const name = serverName ?? (target.kind === "tcp" ? target.host : "localhost");
-  // Neither an IP address nor a trailing dot may be sent as a server name (RFC 6066). The address is what the certificate must be for.
-  const identity = isIP(name) === 0 ? { servername: name.replace(/\.$/, ""), host: name } : { host: name };
-  const secured = connectTls({ ...options, ...identity, socket, ALPNProtocols: ["h2"] });
+  const secured = connectTls({ ...options, ...serverIdentity(name), socket, ALPNProtocols: ["h2"] });
   await openedSocket(secured, "secureConnect", signal);
   if (secured.alpnProtocol === "h2") return secured;
   secured.destroy();

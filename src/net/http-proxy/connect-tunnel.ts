@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { errorMessage } from "../../base/coded-error.ts";
 import { splitHostPort } from "../host-port.ts";
 import { isIP } from "../ip.ts";
+import { openedSocket } from "../opened-socket.ts";
 import { type ProxyAddress, type ProxyRoots, proxyHeaders } from "./proxy-address.ts";
 import { openSocks5 } from "./socks5.ts";
 
@@ -34,34 +35,16 @@ export async function connectProxy(proxy: ProxyAddress, signal: AbortSignal, roo
   signal.throwIfAborted();
   if (proxy.scheme !== "https") {
     const { connect } = await import("node:net");
-    return opened(connect({ host, port }), "connect", signal);
+    return openedSocket(connect({ host, port }), "connect", signal);
   }
   const [{ connect }, { publicRoots }] = await Promise.all([import("node:tls"), import("../tls/public-roots.ts")]);
   const secureContext = (roots ?? publicRoots)();
   const servername = isIP(host) === 0 ? host : "";
-  return opened(connect({ host, port, secureContext, servername, minVersion: "TLSv1.2" }), "secureConnect", signal);
-}
-
-function opened<S extends Socket>(socket: S, event: "connect" | "secureConnect", signal: AbortSignal): Promise<S> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => socket.destroy(signal.reason instanceof Error ? signal.reason : undefined);
-    const settle = () => {
-      signal.removeEventListener("abort", onAbort);
-      socket.off(event, onOpen).off("error", onError).off("close", onClose);
-    };
-    const onOpen = () => {
-      settle();
-      resolve(socket);
-    };
-    const onError = (failure: Error) => {
-      settle();
-      reject(failure);
-    };
-    const onClose = () => onError(new Error("the connection was closed"));
-    signal.addEventListener("abort", onAbort, { once: true });
-    if (signal.aborted) onAbort();
-    socket.once(event, onOpen).once("error", onError).once("close", onClose);
-  });
+  return openedSocket(
+    connect({ host, port, secureContext, servername, minVersion: "TLSv1.2" }),
+    "secureConnect",
+    signal,
+  );
 }
 
 /** The proxy answered, with a no. */
