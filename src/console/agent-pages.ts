@@ -47,7 +47,7 @@ export const SAMPLE_PATH = "/sample";
 /** The same without looking whether the agent is ready, which costs a second question to Envoy. */
 export const EDGES_PATH = "/sample?edges";
 export const AGENT_PATHS = { certificates: "/certificates", streams: "/streams", names: "/names" } as const;
-/** Longer than the time between two questions to a workload that calls nobody. */
+/** Longer than the time between two questions to a workload that calls no service. */
 const READY_MS = 15_000;
 const STATS_LIMITS = { timeoutMs: 1500, maxBytes: 16 * 1024 * 1024 };
 const ADMIN_LIMITS = { timeoutMs: 5000, maxBytes: 64 * 1024 * 1024 };

@@ -15,7 +15,7 @@ export interface ConsoleSources {
   controlPlane(): Promise<ControlPlaneState>;
   /** What is wrong with the configuration now. */
   problems(): readonly string[];
-  /** What a workload's clusters, listeners and routes were made from; absent: nobody here knows. Rejects with a reason for people. */
+  /** What a workload's clusters, listeners and routes were made from; absent: it is not known here. Rejects with a reason for people. */
   origins?(workload: string): Promise<readonly ResourceOrigins[]>;
   readonly objects?: ObjectSource;
   readonly logs?: LogSource;
@@ -26,7 +26,7 @@ export interface SourceWorkload extends Omit<WorkloadSummary, "ready" | "reasons
   readonly labels: Readonly<Record<string, string>>;
   readonly serviceAccount?: string;
   readonly identity?: string;
-  /** Names of services that it is known to call; absent where nobody has said. */
+  /** Names of services that it is known to call; absent where that is not known. */
   readonly calls?: readonly string[];
   readonly ports: readonly { readonly name: string; readonly port: number }[];
   /** In words; undefined when this machine cannot know. */

@@ -102,7 +102,7 @@ export function createAllScopeStores(counts: StoreCounts): AllScopeStores {
         version = scope.snapshot.version;
         generation += 1;
         evictIdle();
-        // A scope that nobody asks about holds no old snapshot.
+        // A scope that is not asked about holds no old snapshot.
         for (const { stores } of known.values()) delete stores.latest;
       }
       const entry = known.get(scope.key) ?? { stores: createScopeStores(counts, shared), seen: generation };

@@ -127,7 +127,7 @@ async function awaitNoConnections(
   }
 }
 
-/** Who connects after the count would be cut off: only of listeners that are closed is nobody left for good. */
+/** Who connects after the count would be cut off: only closed listeners have no clients for good. */
 async function isLeftByAll(context: DrainContext, over: AbortSignal): Promise<boolean> {
   if (!context.rules.isGraceful) return true;
   await stopListeners(context, CLOSING_MS, over);

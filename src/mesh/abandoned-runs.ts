@@ -36,7 +36,7 @@ export async function removeAbandoned(
 ): Promise<readonly RemovedRun[]> {
   const removed: RemovedRun[] = [];
   for (const { slot } of (await findAbandoned(home)).filter(isMeant)) {
-    // Nobody takes the network over in the middle.
+    // No other run takes the network over in the middle.
     const claim = await tryClaim(slot);
     if (claim === undefined) continue;
     try {

@@ -115,7 +115,7 @@ export async function startMesh(options: StartMeshOptions): Promise<Mesh> {
   writeFileSync(folder.meshConfig, meshConfigText(plan));
   prepareFolders(folder);
   const { fileName, directory, watchedFile } = options;
-  // Nobody is to call one before its health check has passed.
+  // No client may call one before its health check has passed.
   const aside = new Set(plan.workloads.flatMap(({ name, healthCheck }) => (healthCheck === undefined ? [] : [name])));
   const running: RunningMesh = { plan, file, fileName, directory, watchedFile, variables: options.env, aside };
   const config = createConfigFiles({ target: folder.config, validate: options.validate, mesh: () => running.plan });
@@ -255,7 +255,7 @@ async function partInputs(
 ): Promise<(plan: MeshPlan) => PartInputs> {
   const { program, env } = options;
   const folder = stateFolder(options.stateFolder);
-  // Nobody else's user has to read it.
+  // No other user has to read it.
   const isLoose = running.plan.network?.rootless !== false;
   const same = {
     folder,
@@ -278,7 +278,7 @@ async function makeStateFolder(path: string): Promise<void> {
   }
 }
 
-/** Its network would be one less for all times, and its rules let packets through that nobody sends any more. */
+/** Its network would be one less for all times, and its rules let packets through that are not sent any more. */
 async function clearAbandoned(home: string, say: Say): Promise<void> {
   for (const { text, problems } of await removeAbandoned(home)) {
     say("warn", `removed what is left of ${text}`);

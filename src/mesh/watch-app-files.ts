@@ -18,7 +18,7 @@ export interface AppFileWatch {
 const POLL_MS = 500;
 /** The next replica is not restarted before the last one is back, unless it takes this long. */
 const READY_MS = 10_000;
-/** What tools write by themselves, and what nobody edits. */
+/** What tools write by themselves, and what is not edited by hand. */
 const LEFT_OUT = /^(\..*|node_modules|__pycache__|target|.*~|.*\.(log|swp|tmp))$/;
 /** More than the sources of one application have; looking at more would cost more than it brings. */
 const MAX_FILES = 20_000;

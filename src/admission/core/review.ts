@@ -23,7 +23,7 @@ export type Verdict =
     }
   | {
       readonly allowed: false;
-      /** Shown by kubectl, and in the events of whatever creates the object. */
+      /** Shown by kubectl, and in the events of the controller that creates the object. */
       readonly message: string;
     };
 

@@ -150,7 +150,7 @@ export function homeOf({ flags, env }: Pick<CommandContext, "flags" | "env">): s
   return given === "" ? defaultHome(env, process.getuid?.() === 0) : resolve(given);
 }
 
-/** Where the state is when nobody says otherwise. */
+/** Where the state is by default. */
 export function defaultHome(env: CommandContext["env"], isRoot: boolean): string {
   return stateHome({ isRoot, home: env.HOME, xdgStateHome: env.XDG_STATE_HOME, temporary: tmpdir() });
 }

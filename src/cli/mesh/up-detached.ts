@@ -33,7 +33,7 @@ type Report =
 
 /** The view of a mesh in the background, whose own output is a log file, and whose starter sees the same. */
 export interface Reporter extends UpView {
-  /** The start is over, with what is not ready; nobody listens from now on. */
+  /** The start is over, with what is not ready; nothing is read from now on. */
   started(waiting: readonly string[]): void;
   failed(thrown: unknown): void;
 }

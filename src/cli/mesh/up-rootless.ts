@@ -42,7 +42,7 @@ export async function upInUserNamespace(
   });
 }
 
-/** The machine's network for the `mesh up` inside; undefined for any other. Ends with the one outside, without whom nobody reaches it. */
+/** The machine's network for the `mesh up` inside; undefined for any other. Ends with the one outside, without which it cannot be reached. */
 export function machineOfOutside(env: CommandContext["env"], onGone: () => void): Machine | undefined {
   if (!isInside(env) || process.send === undefined) return undefined;
   process.once("disconnect", onGone);

@@ -145,7 +145,7 @@ export function serviceOf(workload: GraphWorkload, services: readonly ServiceInf
   return services.find(({ name, namespace }) => name === workload.service && namespace === workload.namespace);
 }
 
-/** The program without Envoy that calls a service, where there is one alone: nobody counts on its side, so what the service got is its. */
+/** The program without Envoy that calls a service, where there is one alone: its own calls are not counted, so what the service got is its. */
 export function proxylessCaller<Of extends Pick<GraphWorkload, "kind" | "namespace" | "calls">>(
   { name, namespace, entry }: ServiceInfo,
   workloads: readonly Of[],

@@ -3,7 +3,7 @@ import type { Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import { listenerAddress } from "../listeners/addresses.ts";
 import type { RouterServer } from "./gateway-servers.ts";
 
-/** How long clients may believe an offer; they go back to TCP when nobody answers. */
+/** How long clients may believe an offer; they fall back to TCP when there is no answer. */
 const OFFER_SECONDS = 86_400;
 
 export const QUIC_CODEC = { codecType: "HTTP3", http3ProtocolOptions: {} } as const;

@@ -26,7 +26,7 @@ export function generateGrpcListeners(
 interface ListenerReport {
   /** An access policy of a server's listener cannot be built. */
   failed(listener: string, policy: FailedObject): void;
-  /** A server asks for a listener that there cannot be: it serves nobody. */
+  /** A server asks for a listener that cannot exist: no client reaches it. */
   notThere(listener: string, reason: string): void;
 }
 

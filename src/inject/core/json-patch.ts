@@ -56,7 +56,7 @@ const MAX_COMPARISONS = 1_000_000;
 
 /**
  * The longest common subsequence of the lists, as pairs of indexes. Of lists beyond any pod's, what is the same at the beginning and at the
- * end: the rest is written anew.
+ * end: the rest is written again.
  */
 function commonItems(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [number, number])[] {
   const shorter = Math.min(before.length, after.length);

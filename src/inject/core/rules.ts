@@ -20,7 +20,19 @@ export interface InjectionRules {
   readonly checksResourceAnnotations: boolean;
   /** `detected`: by the versions of nodes, unless switch or annotation say otherwise; `switched`: by the switch alone. */
   readonly nativeSidecars: "detected" | "switched" | "none";
+  /** `appended`: what is added comes after what is there, without templates and merging (compat/). */
+  readonly pods: "merged" | "appended";
+  /** What a person reads of workloads that are left out: a paragraph with kind and namespace, or a line with the name. */
+  readonly skippedBy: "title" | "name";
+  readonly webhook: WebhookShape;
   readonly sidecar: SidecarShape;
+}
+
+/** How the webhook configuration of a release differs from the others. */
+export interface WebhookShape {
+  /** One entry that selects namespaces by their label, with the labels and limits that releases of an operator wrote. */
+  readonly hasOneEntry: boolean;
+  readonly reviewVersions: readonly string[];
 }
 
 /** How the sidecar template of a release differs from the others that are built the same way. */
@@ -62,6 +74,9 @@ const CURRENT: InjectionRules = {
   rewritesTcpAndGrpcProbes: true,
   checksResourceAnnotations: true,
   nativeSidecars: "detected",
+  pods: "merged",
+  skippedBy: "title",
+  webhook: { hasOneEntry: false, reviewVersions: ["v1"] },
   sidecar: {
     jwtPolicyEnv: false,
     limitDivisor: "1",
@@ -95,6 +110,7 @@ const V1_20: InjectionRules = {
   rewritesLifecycleHooks: false,
   checksResourceAnnotations: false,
   nativeSidecars: "switched",
+  webhook: { hasOneEntry: false, reviewVersions: ["v1beta1", "v1"] },
   sidecar: {
     jwtPolicyEnv: true,
     limitDivisor: undefined,
@@ -141,6 +157,9 @@ const V1_7: InjectionRules = {
   commandDecides: false,
   rewritesTcpAndGrpcProbes: false,
   nativeSidecars: "none",
+  pods: "appended",
+  skippedBy: "name",
+  webhook: { hasOneEntry: true, reviewVersions: ["v1beta1", "v1"] },
 };
 
 export const INJECTION_RULES = { current: CURRENT, "1.20": V1_20, "1.7": V1_7 } as const;

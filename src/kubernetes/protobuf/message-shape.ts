@@ -2,7 +2,7 @@ import { WIRE_BYTES, WIRE_VARINT, WireReader } from "../../protobuf/wire/wire-re
 
 /**
  * The members of a message that are read, by field number; everything else is passed over by its length. That is what makes the form
- * cheap: of a pod's JSON every byte has to be looked at, also of the nine tenths that nobody reads (bench/kubernetes).
+ * cheap: of a pod's JSON every byte has to be looked at, also of the nine tenths that are not read (bench/kubernetes).
  */
 export type MessageShape = ReadonlyMap<number, MemberShape>;
 

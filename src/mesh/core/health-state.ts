@@ -11,7 +11,7 @@ export interface HealthRecord {
   readonly health: Health;
   /** In a row. */
   readonly failures: number;
-  /** Of the process that was checked: another one begins anew. */
+  /** Of the process that was checked: another one starts over. */
   readonly pid: number;
   readonly since: number;
 }

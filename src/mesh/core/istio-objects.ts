@@ -78,7 +78,7 @@ function serviceEntry(plan: MeshPlan, service: PlannedService, isChosen: (worklo
         serviceAccount,
         labels: workloadLabels(workload),
       })),
-      // Without an account: nobody there speaks mutual TLS.
+      // Without an account: no program there speaks mutual TLS.
       ...endpoints.map(({ host, ports: there, labels }) => ({
         address: host,
         ports: there,

@@ -8,7 +8,7 @@ export const SLOTS = 60;
 const FIRST_WORKLOAD = 10;
 const HUB = 1;
 const MACHINE = 2;
-/** Of nobody: what is asked there is captured. */
+/** Has no listener: what is asked there is captured. */
 const APP_RESOLVER = 3;
 const FIRST_RELAY_PORT = 15_100;
 /** Of the further addresses of a service; how many it may have. */

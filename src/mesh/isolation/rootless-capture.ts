@@ -2,7 +2,7 @@ import type { NetworkPlan, Workload } from "../core/mesh-plan.ts";
 
 /**
  * Without root there is one user in the namespaces, so a rule cannot tell Envoy's packets by their user, as in a pod. Envoy marks its
- * connections instead, and the agent is told by whom it speaks to: the control plane, and a name server of its own.
+ * connections instead, and the agent is recognized by whom it calls: the control plane, and a name server of its own.
  */
 export const ENVOY_MARK = 1337;
 

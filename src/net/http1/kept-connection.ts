@@ -102,7 +102,7 @@ export function createKeptConnection({ address, idleMs }: KeptConnectionOptions)
         callback(size, buffer) {
           if (socket !== opened) return false;
           try {
-            // Nothing was asked: whatever this is, the next answer would not be found behind it.
+            // Nothing was asked: the next answer would not be found behind this.
             if (current === undefined) throw new Http1Error("bad-answer", "bytes that nobody asked for");
             take(current, (buffer as Buffer).subarray(0, size));
           } catch (thrown) {

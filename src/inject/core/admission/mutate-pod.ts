@@ -81,7 +81,7 @@ export function mutatePod(request: PodMutation, given: InjectionSettings): Mutat
 }
 
 function injectedBy(request: PodRequest, settings: InjectionSettings, normalize: Normalizer): Json {
-  return settings.rules.name === "1.7"
+  return settings.rules.pods === "appended"
     ? legacyInjectPod(request, settings, "webhook")
     : injectPod(request, settings, normalize);
 }

@@ -28,7 +28,7 @@ const ENTRY = "sidecar-injector.istio.io";
 export function buildWebhookConfiguration(options: WebhookConfigurationOptions): object {
   const revision = options.revision || "default";
   const { tag, rules } = options;
-  const isLegacy = rules.name === "1.7";
+  const isLegacy = rules.webhook.hasOneEntry;
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "MutatingWebhookConfiguration",
@@ -62,7 +62,7 @@ function configurationName({ tag, systemNamespace }: WebhookConfigurationOptions
 }
 
 function entriesOf(options: WebhookConfigurationOptions, revision: string): readonly EntryRule[] {
-  if (options.rules.name === "1.7") return [legacyEntry({ ...options, revision })];
+  if (options.rules.webhook.hasOneEntry) return [legacyEntry({ ...options, revision })];
   const { tag } = options;
   return webhookEntries({
     ...options,
@@ -74,7 +74,7 @@ function entriesOf(options: WebhookConfigurationOptions, revision: string): read
 function webhook({ prefix, ...selectors }: EntryRule, options: WebhookConfigurationOptions, revision: string): object {
   const { url, path, caBundle, systemNamespace: namespace, rules } = options;
   const name = options.serviceName || (revision === "default" ? "istiod" : `istiod-${revision}`);
-  const isLegacy = rules.name === "1.7";
+  const isLegacy = rules.webhook.hasOneEntry;
   return {
     name: `${prefix}${ENTRY}`,
     clientConfig: {
@@ -93,7 +93,7 @@ function webhook({ prefix, ...selectors }: EntryRule, options: WebhookConfigurat
     ],
     failurePolicy: options.failurePolicy,
     reinvocationPolicy: options.reinvocationPolicy,
-    admissionReviewVersions: rules.name === "current" ? ["v1"] : ["v1beta1", "v1"],
+    admissionReviewVersions: rules.webhook.reviewVersions,
     ...(isLegacy && { matchPolicy: "Exact", timeoutSeconds: 30 }),
     ...selectors,
   };

@@ -58,7 +58,7 @@ export function injectDocument(
   return step.value;
 }
 
-/** The same, with a question for each pod that is not kept from injection by its network; the answers go into `next`. */
+/** The same, with a question for each pod whose network does not rule injection out; the answers go into `next`. */
 export function* documentSteps(
   document: unknown,
   settings: InjectionSettings,
@@ -138,7 +138,9 @@ function injectTemplate(pod: Json, owner: WorkloadOwner, settings: InjectionSett
     proxyGid: PROXY_ID,
     proxyEnv: {},
   };
-  return settings.rules.name === "1.7" ? legacyInjectPod(request, settings, "command") : injectPod(request, settings);
+  return settings.rules.pods === "appended"
+    ? legacyInjectPod(request, settings, "command")
+    : injectPod(request, settings);
 }
 
 /** The mesh's ProxyConfig with the pod's own over it. */

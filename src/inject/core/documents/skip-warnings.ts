@@ -7,7 +7,7 @@ export function skipWarnings(outcomes: readonly Outcome[], rules: InjectionRules
   return outcomes
     .filter(({ decision }) => !decision.inject)
     .map(({ title, name, decision }) => {
-      const [arrow, what] = rules.name === "1.7" ? ["", `"${name}"`] : ["===> ", title];
+      const [arrow, what] = rules.skippedBy === "name" ? ["", `"${name}"`] : ["===> ", title];
       return `${arrow}Skipping injection because ${what} has ${whyNot(decision)}\n`;
     });
 }
