@@ -9,6 +9,7 @@ import { SignError } from "./ca-server-error.ts";
 import { checkKeyStrength, type LeafRequest, leafFields, omitsCommonName } from "./core/leaf-certificate.ts";
 import { leafTtlMs, type TtlLimits } from "./core/leaf-ttl.ts";
 import type { SigningMaterial } from "./core/signing-material.ts";
+import { randomSerial } from "./random-serial.ts";
 
 export interface SignRequest {
   readonly csrPem: string;
@@ -44,6 +45,7 @@ export async function signCsr(
     identities: request.identities,
     withCommonName: csr.hasCommonName,
     ttlMs: leafTtlMs(request.ttlSeconds, limits),
+    serial: randomSerial(),
   };
   if (omitsCommonName(leaf)) context.log.error("identity is too long for a common name, which is left out");
   const { material } = context;
@@ -59,7 +61,8 @@ export async function issueServerCertificate(
   const keys = await generateKeyPair(serverKeyOptions(context.material));
   const publicKeyDer = keys.publicKey.export({ type: "spki", format: "der" });
   const identities = [...new Set(hosts)].sort();
-  const leaf = await signLeaf({ publicKeyDer, identities, withCommonName: false, ttlMs: lifetimeMs }, context);
+  const request = { publicKeyDer, identities, withCommonName: false, ttlMs: lifetimeMs, serial: randomSerial() };
+  const leaf = await signLeaf(request, context);
   const end = Math.min(context.now.getTime() + lifetimeMs, context.material.certificate.notAfter.getTime());
   return {
     keyPem: encodePrivateKey(keys.privateKey, true),

@@ -23,7 +23,7 @@ export async function probeSocket(path: string, timeoutMs: number = PROBE_MS): P
   }
 }
 
-/** The server's SETTINGS frame is the first thing HTTP/2 makes it say. */
+/** The server's SETTINGS frame is the first thing HTTP/2 makes it say; a client of the floor does not show that it came. */
 async function answersHttp2(path: string, timeoutMs: number): Promise<boolean> {
   const { connect: connectHttp2 } = await import("node:http2");
   return new Promise((resolve) => {

@@ -24,6 +24,7 @@ const request = (change: Partial<LeafRequest> = {}): LeafRequest => ({
   identities: [ID],
   withCommonName: false,
   ttlMs: 60_000,
+  serial: Buffer.of(7),
   ...change,
 });
 const issue = async (change: Partial<LeafRequest> = {}) =>

@@ -15,6 +15,7 @@ export interface LeafRequest {
   /** Repeat the first identity as the common name, for a CSR that had one. */
   readonly withCommonName: boolean;
   readonly ttlMs: number;
+  readonly serial: Uint8Array;
 }
 
 /** Peers' clocks are never quite right: a certificate must already be valid for those that are a little behind. */
@@ -38,6 +39,7 @@ export function leafFields(request: LeafRequest, signer: Certificate, now: Date)
     notBefore: new Date(now.getTime() - BACKDATE_MS),
     notAfter: new Date(Math.min(now.getTime() + request.ttlMs, signer.notAfter.getTime())),
     publicKeyDer: request.publicKeyDer,
+    serial: request.serial,
     extensions: [
       LEAF_KEY_USAGE,
       LEAF_EXTENDED_USAGE,

@@ -8,7 +8,7 @@ import { encodePem } from "../../protocol/x509/pem.ts";
 export async function selfSignedRoot(
   keys: KeyPair,
   trustDomain: string,
-  validity: { readonly notBefore: Date; readonly notAfter: Date },
+  own: { readonly notBefore: Date; readonly notAfter: Date; readonly serial: Uint8Array },
 ): Promise<string> {
   const name = buildName({ organization: trustDomain });
   const publicKeyDer = spki(keys.publicKey);
@@ -17,7 +17,7 @@ export async function selfSignedRoot(
     certificateExtension.basicConstraints(true),
     certificateExtension.subjectKeyId(keyIdentifier(publicKeyDer)),
   ];
-  const fields = { issuer: name, subject: name, publicKeyDer, extensions, ...validity };
+  const fields = { issuer: name, subject: name, publicKeyDer, extensions, ...own };
   return encodePem("CERTIFICATE", await buildCertificate(fields, keys.privateKey));
 }
 

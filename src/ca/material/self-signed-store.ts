@@ -4,6 +4,7 @@ import type { Secret } from "../../base/secret.ts";
 import { encodePrivateKey, generateKeyPair, type KeyOptions, parsePrivateKey } from "../../protocol/x509/key-pair.ts";
 import { CaMaterialError } from "../ca-server-error.ts";
 import { selfSignedRoot } from "../core/self-signed.ts";
+import { randomSerial } from "../random-serial.ts";
 import { createOnce, keepPrivate, makePrivateDirectory, replaceMaterial } from "./create-once.ts";
 import { GENERATED_MARKER, readText } from "./plugged-in.ts";
 
@@ -127,5 +128,5 @@ async function newRoot(key: KeyObject, options: SelfSignedOptions): Promise<stri
   const notBefore = options.now();
   const notAfter = new Date(notBefore.getTime() + options.lifetimeMs);
   const keys = { privateKey: key, publicKey: createPublicKey(key) };
-  return selfSignedRoot(keys, options.trustDomain, { notBefore, notAfter });
+  return selfSignedRoot(keys, options.trustDomain, { notBefore, notAfter, serial: randomSerial() });
 }

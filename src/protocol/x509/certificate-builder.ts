@@ -1,4 +1,4 @@
-import { createHash, type KeyObject, randomBytes } from "node:crypto";
+import { createHash, type KeyObject } from "node:crypto";
 import { DerReader } from "./der-reader.ts";
 import {
   bitString,
@@ -24,8 +24,8 @@ export interface CertificateFields {
   readonly notAfter: Date;
   readonly publicKeyDer: Buffer;
   readonly extensions: readonly Buffer[];
-  /** Big-endian; 128 random bits when absent. */
-  readonly serial?: Uint8Array;
+  /** Big-endian, and unlike that of any other certificate of the issuer. */
+  readonly serial: Uint8Array;
 }
 
 const VERSION_3 = context(0, smallInteger(2));
@@ -35,7 +35,7 @@ export async function buildCertificate(fields: CertificateFields, signer: KeyObj
   const { identifier } = signatureAlgorithm(signer);
   const body = sequence(
     VERSION_3,
-    unsignedInteger(fields.serial ?? randomBytes(16)),
+    unsignedInteger(fields.serial),
     identifier,
     fields.issuer,
     sequence(time(fields.notBefore), time(fields.notAfter)),

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openssl } from "../../../test/support/certs/openssl.ts";
@@ -38,6 +39,7 @@ async function issue(options: {
     {
       issuer: options.by?.name ?? name,
       subject: name,
+      serial: randomBytes(16),
       notBefore: options.from ?? new Date(NOW.getTime() - HOUR),
       notAfter: options.to ?? new Date(NOW.getTime() + HOUR),
       publicKeyDer,

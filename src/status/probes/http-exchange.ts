@@ -8,7 +8,7 @@ import { isIP } from "../../net/ip.ts";
 import type { ProbeConnections } from "./probe-connections.ts";
 import { hostPort, type ProbeTarget, socketOptions } from "./probe-target.ts";
 
-/** One request of a probe, without its redirects. */
+/** One request of a probe, without its redirects. HTTP/2 is spoken here, not by the floor: the handshake of the probe decides for it. */
 export interface ProbeRequest {
   readonly target: ProbeTarget;
   readonly port: number;

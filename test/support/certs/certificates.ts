@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   buildCertificate,
   certificateExtension,
@@ -53,6 +54,7 @@ export async function makeCertificate(options: TestCertificateOptions = {}): Pro
     {
       issuer: options.by?.subject ?? subject,
       subject,
+      serial: randomBytes(16),
       notBefore: options.notBefore ?? new Date(Date.now() + (options.fromMs ?? -60_000)),
       notAfter: options.notAfter ?? new Date(Date.now() + (options.toMs ?? 3_600_000)),
       publicKeyDer,
