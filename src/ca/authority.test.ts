@@ -77,6 +77,14 @@ describe("a self-signed authority", () => {
     expect(parsePrivateKey(server.keyPem.reveal()).asymmetricKeyType).toBe(keyType);
   });
 
+  test("gives no serial twice", async () => {
+    await using directory = temporaryFolder();
+    const { authority } = await start(directory.path);
+    const serials = [authority.material.certificate.serial];
+    for (let round = 0; round < 50; round += 1) serials.push((await leafOf(sign(authority))).serial);
+    expect(new Set(serials).size).toBe(51);
+  });
+
   test("never lets a leaf outlive its signer", async () => {
     await using directory = temporaryFolder();
     const { authority } = await start(directory.path, { selfSigned: { lifetimeMs: HOUR, checkIntervalMs: 0 } });

@@ -1,30 +1,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CURRENT_PROXY_CONFIG_RULES } from "../../istio-api/proxy-config/proxy-config-rules.ts";
+import { injectionSettings } from "../../../test/support/inject/settings.ts";
 import { mutatePod } from "./admission/mutate-pod.ts";
-import { buildInjectionSettings } from "./build-settings.ts";
 import { injectDocument } from "./documents/inject-document.ts";
 import { applyPatch, uninjectDocument } from "./documents/uninject-document.ts";
 import type { Json } from "./json.ts";
-import { INJECTION_RULES } from "./rules.ts";
 import { normalize } from "./schema/normalize.ts";
 
-const build = (native: boolean, values: Json = {}) =>
-  buildInjectionSettings({
-    config: {},
-    values,
-    meshConfig: {},
-    revision: "",
-    native,
-    compliancePolicy: "",
-    env: {},
-    rules: INJECTION_RULES.current,
-    proxyConfigRules: CURRENT_PROXY_CONFIG_RULES,
-  });
-
-const BUILT = [build(false), build(true)] as const;
+const BUILT = [injectionSettings(), injectionSettings({ native: true })] as const;
 const NETWORKED = [false, true].map((native) =>
-  build(native, { global: { network: "n1", multiCluster: { clusterName: "c1" } } }),
+  injectionSettings({ native, values: { global: { network: "n1", multiCluster: { clusterName: "c1" } } } }),
 );
 const settings = (native: boolean) => BUILT[native ? 1 : 0];
 

@@ -1,23 +1,11 @@
 import { expect, test } from "vitest";
 import { growthFactor } from "../../../../test/support/growth-factor.ts";
-import { CURRENT_PROXY_CONFIG_RULES } from "../../../istio-api/proxy-config/proxy-config-rules.ts";
-import { buildInjectionSettings } from "../build-settings.ts";
+import { injectionSettings } from "../../../../test/support/inject/settings.ts";
 import { applyPatch } from "../documents/uninject-document.ts";
 import type { Json } from "../json.ts";
-import { INJECTION_RULES } from "../rules.ts";
 import { mutatePod } from "./mutate-pod.ts";
 
-const SETTINGS = buildInjectionSettings({
-  config: {},
-  values: {},
-  meshConfig: {},
-  revision: "",
-  native: false,
-  compliancePolicy: "",
-  env: {},
-  rules: INJECTION_RULES.current,
-  proxyConfigRules: CURRENT_PROXY_CONFIG_RULES,
-});
+const SETTINGS = injectionSettings();
 
 const APP = { name: "app", image: "app:1" };
 const items = (count: number, item: (index: number) => Json) =>

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
-import { CURRENT_PROXY_CONFIG_RULES } from "../../../istio-api/proxy-config/proxy-config-rules.ts";
-import { buildInjectionSettings } from "../build-settings.ts";
+import { injectionSettings } from "../../../../test/support/inject/settings.ts";
 import { injectText } from "../documents/inject-text.ts";
 import type { Json } from "../json.ts";
-import { INJECTION_RULES } from "../rules.ts";
 
 interface Given {
   readonly values?: Json;
@@ -14,17 +12,7 @@ interface Given {
 
 /** A pod as the command prints it. */
 function injected({ values = {}, meshConfig = {}, annotations = {}, spec = {} }: Given): string {
-  const settings = buildInjectionSettings({
-    config: {},
-    values,
-    meshConfig,
-    revision: "",
-    native: false,
-    compliancePolicy: "",
-    env: {},
-    rules: INJECTION_RULES.current,
-    proxyConfigRules: CURRENT_PROXY_CONFIG_RULES,
-  });
+  const settings = injectionSettings({ values, meshConfig });
   const pod = {
     apiVersion: "v1",
     kind: "Pod",

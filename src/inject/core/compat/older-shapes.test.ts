@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { CURRENT_PROXY_CONFIG_RULES } from "../../../istio-api/proxy-config/proxy-config-rules.ts";
+import { injectionSettings } from "../../../../test/support/inject/settings.ts";
 import { mutatePod } from "../admission/mutate-pod.ts";
-import { buildInjectionSettings } from "../build-settings.ts";
 import { injectText } from "../documents/inject-text.ts";
 import { skipWarnings } from "../documents/skip-warnings.ts";
 import { applyPatch } from "../documents/uninject-document.ts";
@@ -12,17 +11,7 @@ import { INJECTION_RULES } from "../rules.ts";
 type Release = keyof typeof INJECTION_RULES;
 
 const settings = (release: Release, values: Json = {}, env: Readonly<Record<string, string>> = {}) =>
-  buildInjectionSettings({
-    config: {},
-    values,
-    meshConfig: {},
-    revision: "",
-    native: false,
-    compliancePolicy: "",
-    env,
-    rules: INJECTION_RULES[release],
-    proxyConfigRules: CURRENT_PROXY_CONFIG_RULES,
-  });
+  injectionSettings({ release, values, env });
 
 const deployment = (annotations: object = {}) =>
   JSON.stringify({
