@@ -1,13 +1,7 @@
 import { errorMessage } from "../base/coded-error.ts";
 import type { Logger } from "../base/logger.ts";
-import { defineMethod, GrpcError, type Implementation, implement, type ServerCall } from "../grpc/index.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-  requestMetadataText,
-} from "../protobuf/wire/istio-ca.ts";
-import type { MessageType } from "../protobuf/wire/message.ts";
+import { createCertificate, GrpcError, type Implementation, implement, type ServerCall } from "../grpc/index.ts";
+import { requestMetadataText } from "../protobuf/wire/istio-ca.ts";
 import type { GrpcStatusName } from "../protocol/grpc-status-names.ts";
 import { type Authenticator, authenticate, type Caller } from "./authenticators/authenticator.ts";
 import type { Authority } from "./authority.ts";
@@ -25,17 +19,6 @@ export interface CertificateServiceOptions {
   /** Why the caller may not have a certificate for another identity (node proxies); undefined: it may. No caller may when absent. */
   readonly impersonationProblem?: (caller: Caller, identity: string) => Promise<string | undefined>;
 }
-
-const createCertificate = defineMethod<
-  "unary",
-  MessageType<typeof istioCertificateRequest>,
-  MessageType<typeof istioCertificateResponse>
->({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
 
 const STATUS: Readonly<Record<SignError["code"], GrpcStatusName>> = {
   CA_NOT_READY: "INTERNAL",

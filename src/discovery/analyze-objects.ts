@@ -6,6 +6,7 @@ import {
   toAnalyzed,
   withDefaultGateway,
 } from "../analyze/index.ts";
+import type { ObjectFinding } from "../console/index.ts";
 import { parseMeshLayers } from "../mesh-model/build-mesh-settings.ts";
 import { snapshotOfObjects } from "./snapshot-of-objects.ts";
 
@@ -23,8 +24,20 @@ export interface AnalyzeObjectsInput {
   readonly namespace: string;
 }
 
-/** What analyze finds in objects of a control plane, with some of them changed. */
-export async function analyzeObjects({ stored, yaml, namespace }: AnalyzeObjectsInput): Promise<readonly Finding[]> {
+/** What analyze finds in objects of a control plane, with some of them changed, as the console shows it. */
+export async function analyzeObjects(input: AnalyzeObjectsInput): Promise<readonly ObjectFinding[]> {
+  return (await findingsOf(input)).map(({ level, code, message, object, position }) => ({
+    kind: object.kind,
+    namespace: object.namespace,
+    name: object.name,
+    severity: ({ Error: "error", Warning: "warning", Info: "info" } as const)[level],
+    code,
+    message,
+    ...(position === undefined ? {} : { position }),
+  }));
+}
+
+async function findingsOf({ stored, yaml, namespace }: AnalyzeObjectsInput): Promise<readonly Finding[]> {
   const { settings, problem } = await parseMeshLayers([]);
   if (problem !== undefined) throw new Error(problem);
   const given = readObjects(yaml, "", namespace).objects;

@@ -11,6 +11,7 @@ export { createGrpcChannel } from "./client/create-grpc-channel.ts";
 export { NoGrpcAnswer } from "./client/response-status.ts";
 export type { Encoding } from "./compression.ts";
 export { gzipPieces } from "./compression-pieces.ts";
+export { createCertificate } from "./create-certificate.ts";
 export type { FrameSink, FrameStream } from "./frame-scanner.ts";
 export { inflateFrames } from "./inflate-frames.ts";
 export { assembleMessages } from "./message-assembler.ts";

@@ -103,20 +103,21 @@ describe("Google's Certificate Authority Service", () => {
 });
 
 describe("the agent", () => {
-  test("trades its token for a federated one and names the cluster", async () => {
-    const ca = opened.add(await startFakeGoogleCa(IDENTITY));
-    const google = opened.add(await startFakeGoogle());
+  /** A certificate as an agent of this environment gets it. */
+  const signFor = async (
+    environment: Readonly<Record<string, string>>,
+    ca: Awaited<ReturnType<typeof startFakeGoogleCa>>,
+    google: Awaited<ReturnType<typeof startFakeGoogle>>,
+  ) => {
     const config = await readAgentConfig({
       args: [],
       flags: defaultProxyFlags(chooseGeneration("")),
       env: {
         INSTANCE_IP: "10.3.3.3",
-        CA_PROVIDER: "GoogleCA",
-        CA_ADDR: ca.endpoint,
         CA_ROOT_CA: ca.rootFile,
-        GKE_CLUSTER_URL: CLUSTER,
         TRUST_DOMAIN: "project.svc.id.goog",
         STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
+        ...environment,
       },
       log: silentLogger,
       uid: 1337,
@@ -129,7 +130,13 @@ describe("the agent", () => {
       log: silentLogger,
     });
     const csr = await buildCsr(await generateKeyPair({ type: "ecdsa", curve: "P256" }), { hosts: [IDENTITY] });
-    await client.sign(csr, 3600, new AbortController().signal);
+    return client.sign(csr, 3600, new AbortController().signal);
+  };
+
+  test("trades its token for a federated one and names the cluster", async () => {
+    const ca = opened.add(await startFakeGoogleCa(IDENTITY));
+    const google = opened.add(await startFakeGoogle());
+    await signFor({ CA_PROVIDER: "GoogleCA", CA_ADDR: ca.endpoint, GKE_CLUSTER_URL: CLUSTER }, ca, google);
     expect(google.calls[0]?.body).toMatchObject({
       audience: `identitynamespace:project.svc.id.goog:${CLUSTER}`,
       subjectToken: "own",
@@ -143,30 +150,8 @@ describe("the agent", () => {
   test("reaches Google's Certificate Authority Service where GOOGLE_CAS_ADDR says", async () => {
     const ca = opened.add(await startFakeGoogleCa(IDENTITY));
     const google = opened.add(await startFakeGoogle());
-    const config = await readAgentConfig({
-      args: [],
-      flags: defaultProxyFlags(chooseGeneration("")),
-      env: {
-        INSTANCE_IP: "10.3.3.3",
-        CA_PROVIDER: "GoogleCAS",
-        CA_ADDR: POOL,
-        GOOGLE_CAS_ADDR: ca.endpoint,
-        CA_ROOT_CA: ca.rootFile,
-        TRUST_DOMAIN: "project.svc.id.goog",
-        STS_FEDERATED_TOKEN_ENDPOINT: `${google.url}/v1/token`,
-      },
-      log: silentLogger,
-      uid: 1337,
-    });
-    const client = await connectCa(config, {
-      opened,
-      platform: Promise.resolve(NO_PLATFORM),
-      tokens: { identityProvider: "", fetch: async () => new Secret("own"), stop: async () => undefined },
-      metrics: declareIdentityMetrics(new MetricRegistry()),
-      log: silentLogger,
-    });
-    const csr = await buildCsr(await generateKeyPair({ type: "ecdsa", curve: "P256" }), { hosts: [IDENTITY] });
-    const signed = await client.sign(csr, 3600, new AbortController().signal);
+    const env = { CA_PROVIDER: "GoogleCAS", CA_ADDR: POOL, GOOGLE_CAS_ADDR: ca.endpoint };
+    const signed = await signFor(env, ca, google);
     expect(signed.chain).toHaveLength(3);
     expect(ca.calls[0]).toMatchObject({
       request: { parent: POOL },

@@ -11,12 +11,7 @@ import { clientProblem } from "../../src/ca/server-credentials.ts";
 import { type CaServer, startCaServer } from "../../src/ca/start-ca-server.ts";
 import type { GrpcChannel } from "../../src/grpc/client/client-types.ts";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
-import { defineMethod } from "../../src/grpc/method.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-} from "../../src/protobuf/wire/istio-ca.ts";
+import { createCertificate } from "../../src/grpc/create-certificate.ts";
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair, parsePrivateKey } from "../../src/protocol/x509/key-pair.ts";
@@ -76,22 +71,17 @@ afterAll(async () => {
 });
 afterEach(() => perTest.close());
 
-const createCertificate = defineMethod({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
-
 const goodToken = async () => (await issuer.issue({ namespace: "default", name: "web" }, 60)).reveal();
 
 /** The chain, or the name of the status. */
 async function ask(csrPem: string, token?: string): Promise<readonly string[] | string> {
   const metadata = { authorization: `Bearer ${token ?? (await goodToken())}` };
-  return channel.unary(createCertificate, { csr: csrPem }, { metadata }).then(
-    (answer) => answer.certChain ?? [],
-    (failure: { code: string }) => failure.code,
-  );
+  return channel
+    .unary(createCertificate, { csr: csrPem, validityDuration: 0n, metadata: undefined }, { metadata })
+    .then(
+      (answer) => answer.certChain ?? [],
+      (failure: { code: string }) => failure.code,
+    );
 }
 
 const pem = (der: Buffer) =>

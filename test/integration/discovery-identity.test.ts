@@ -3,14 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CloseStack } from "../../src/base/close-stack.ts";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
-import { defineMethod } from "../../src/grpc/method.ts";
+import { createCertificate } from "../../src/grpc/create-certificate.ts";
 import { decodeMessage } from "../../src/protobuf/envoy/index.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-} from "../../src/protobuf/wire/istio-ca.ts";
-import type { MessageType } from "../../src/protobuf/wire/message.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { encodePrivateKey, generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
 import { openssl } from "../support/certs/openssl.ts";
@@ -44,17 +38,6 @@ async function attempt(server: DiscoveryServer, options: Partial<AdsClientOption
     await stream[Symbol.asyncDispose]();
   }
 }
-
-const createCertificate = defineMethod<
-  "unary",
-  MessageType<typeof istioCertificateRequest>,
-  MessageType<typeof istioCertificateResponse>
->({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
 
 /** A workload certificate, had from the server's own CA as an agent has it. */
 async function certificate(server: DiscoveryServer, rootPem = server.discovery.rootPem) {

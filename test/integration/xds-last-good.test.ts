@@ -71,6 +71,15 @@ async function accept(server: ControlPlane, client: RawAdsStream, kind: XdsProto
   await stream.received(9);
 }
 
+/** An Envoy has accepted its configuration; then agent and control plane are gone, whose address stays free. */
+async function acceptedAndGone(socketPath: string, kind: XdsProtocol): Promise<string> {
+  await using server = await startControlPlane();
+  await using _first = await startWithLastGood(server.address, socketPath);
+  await using client = openRawAds(socketPath, kind);
+  await accept(server, client, kind);
+  return server.address;
+}
+
 async function failing(socketPath: string, kind: XdsProtocol): Promise<void> {
   await using client = openRawAds(socketPath, kind);
   client.send(ask(kind, CDS, { agent: "grpc" }));
@@ -80,14 +89,7 @@ async function failing(socketPath: string, kind: XdsProtocol): Promise<void> {
 describe.each(["sotw", "delta"] as const)("%s", (kind) => {
   test("an Envoy that starts without a control plane gets what it had accepted, and reconnects when there is one", async () => {
     using socket = socketFolder();
-    const server = await startControlPlane();
-    const { address } = server;
-    {
-      await using _first = await startWithLastGood(address, socket.path);
-      await using client = openRawAds(socket.path, kind);
-      await accept(server, client, kind);
-    }
-    await server[Symbol.asyncDispose]();
+    const address = await acceptedAndGone(socket.path, kind);
 
     await using running = await startWithLastGood(address, socket.path);
     const [file = ""] = readdirSync(running.directory);
@@ -132,14 +134,7 @@ describe.each(["sotw", "delta"] as const)("%s", (kind) => {
 
   test("an Envoy that starts is served at once when the connection is refused", async () => {
     using socket = socketFolder();
-    const server = await startControlPlane();
-    const { address } = server;
-    {
-      await using _first = await startWithLastGood(address, socket.path);
-      await using client = openRawAds(socket.path, kind);
-      await accept(server, client, kind);
-    }
-    await server[Symbol.asyncDispose]();
+    const address = await acceptedAndGone(socket.path, kind);
     await using running = await startWithLastGood(address, socket.path, { graceMs: 600_000 });
     await using client = openRawAds(socket.path, kind);
     client.send(ask(kind, CDS, envoy));

@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
 import { createGrpcChannel } from "../../src/grpc/client/create-grpc-channel.ts";
-import { defineMethod } from "../../src/grpc/method.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-  requestMetadata,
-} from "../../src/protobuf/wire/istio-ca.ts";
+import { createCertificate } from "../../src/grpc/create-certificate.ts";
+import { requestMetadata } from "../../src/protobuf/wire/istio-ca.ts";
 import { parsePemCertificate } from "../../src/protocol/x509/certificate.ts";
 import { buildCsr } from "../../src/protocol/x509/csr.ts";
 import { generateKeyPair } from "../../src/protocol/x509/key-pair.ts";
@@ -57,13 +52,6 @@ function pod(namespace: string, name: string, serviceAccountName: string, nodeNa
   return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, spec };
 }
 
-const createCertificate = defineMethod({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
-
 /** The identity of the certificate that the pod gets when it asks for this one, or the status it is refused with. */
 async function askFrom(namespace: string, name: string, account: string, identity: string): Promise<string> {
   const { kubernetes, server } = place();
@@ -77,7 +65,7 @@ async function askFrom(namespace: string, name: string, account: string, identit
     credentials: () => ({ authorization: `Bearer ${token}` }),
   });
   const csr = await buildCsr(await generateKeyPair({ type: "ecdsa", curve: "P256" }), { hosts: [identity] });
-  const request = { csr, metadata: requestMetadata({ ImpersonatedIdentity: identity }) };
+  const request = { validityDuration: 0n, csr, metadata: requestMetadata({ ImpersonatedIdentity: identity }) };
   try {
     const { certChain = [] } = await channel.unary(createCertificate, request);
     return parsePemCertificate(certChain[0] ?? "").names[0]?.value ?? "";

@@ -3,6 +3,7 @@ import { ago, clock, percent, rate } from "../format.ts";
 import { now, session } from "../state/live.ts";
 import { colors } from "../state/preferences.ts";
 import { live, marks, pause, play, playback, seek, totals } from "../state/replay.ts";
+import { drawCanvas } from "../ui/draw-canvas.ts";
 import { Icon } from "../ui/icons.tsx";
 import { readPalette } from "./draw-edges.ts";
 
@@ -80,37 +81,31 @@ function Area({ start, end }: { readonly start: number; readonly end: number }) 
   const canvas = useRef<HTMLCanvasElement>(null);
   const list = totals.value;
   colors.value;
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (element === null || context === null || context === undefined) return;
-    const { width, height } = element.getBoundingClientRect();
-    const ratio = Math.min(2, devicePixelRatio);
-    element.width = Math.round(width * ratio);
-    element.height = Math.round(height * ratio);
-    context.scale(ratio, ratio);
-    const palette = readPalette(element);
-    const top = Math.max(1, ...list.map((total) => total.rps)) * 1.15;
-    const x = (at: number) => ((at - start) / Math.max(1, end - start)) * width;
-    const y = (value: number) => height - (value / top) * (height - 4);
-    // A gap in the figures is a gap in the picture.
-    let previous: (typeof list)[number] | undefined;
-    for (const total of list) {
-      const last = previous;
-      previous = total;
-      if (last === undefined || total.at - last.at > 15_000) continue;
-      const [left, right] = [x(last.at), x(total.at)];
-      context.globalAlpha = 0.22;
-      context.fillStyle = palette.accent;
-      context.fillRect(left, y(total.rps), right - left + 0.5, height);
-      context.globalAlpha = 1;
-      context.fillRect(left, y(total.rps), right - left + 0.5, 1.5);
-      const errors = total.rps * total.errorShare;
-      if (errors === 0) continue;
-      context.fillStyle = palette.bad;
-      const share = Math.max(2, height - y(errors));
-      context.fillRect(left, height - share, right - left + 0.5, share);
-    }
-  });
+  useEffect(() =>
+    drawCanvas(canvas.current, (context, { width, height }) => {
+      const palette = readPalette(context.canvas);
+      const top = Math.max(1, ...list.map((total) => total.rps)) * 1.15;
+      const x = (at: number) => ((at - start) / Math.max(1, end - start)) * width;
+      const y = (value: number) => height - (value / top) * (height - 4);
+      // A gap in the figures is a gap in the picture.
+      let previous: (typeof list)[number] | undefined;
+      for (const total of list) {
+        const last = previous;
+        previous = total;
+        if (last === undefined || total.at - last.at > 15_000) continue;
+        const [left, right] = [x(last.at), x(total.at)];
+        context.globalAlpha = 0.22;
+        context.fillStyle = palette.accent;
+        context.fillRect(left, y(total.rps), right - left + 0.5, height);
+        context.globalAlpha = 1;
+        context.fillRect(left, y(total.rps), right - left + 0.5, 1.5);
+        const errors = total.rps * total.errorShare;
+        if (errors === 0) continue;
+        context.fillStyle = palette.bad;
+        const share = Math.max(2, height - y(errors));
+        context.fillRect(left, height - share, right - left + 0.5, share);
+      }
+    }),
+  );
   return <canvas ref={canvas} class="timeline-canvas" aria-hidden="true" />;
 }

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { readPalette } from "../graph/draw-edges.ts";
 import { colors } from "../state/preferences.ts";
+import { drawCanvas } from "./draw-canvas.ts";
 
 export interface ChartPoint {
   readonly at: number;
@@ -21,37 +22,31 @@ export function Chart(props: {
   const { points, spanMs, tone = "accent" } = props;
   colors.value;
   const top = Math.max(0, ...points.map((point) => Math.max(point.value, point.upper ?? 0)));
-  useEffect(() => {
-    const element = canvas.current;
-    const context = element?.getContext("2d");
-    if (element === null || context === null || context === undefined) return;
-    const { width, height } = element.getBoundingClientRect();
-    const ratio = Math.min(2, devicePixelRatio);
-    element.width = Math.round(width * ratio);
-    element.height = Math.round(height * ratio);
-    context.scale(ratio, ratio);
-    const palette = readPalette(element);
-    const end = points.at(-1)?.at ?? 0;
-    const x = (at: number) => width - ((end - at) / spanMs) * width;
-    const y = (value: number) => height - 2 - (value / Math.max(top, 1e-9)) * (height - 6);
-    const line = (value: (point: ChartPoint) => number | undefined, color: string, alpha: number) => {
-      context.strokeStyle = color;
-      context.globalAlpha = alpha;
-      context.lineWidth = 1.5;
-      context.beginPath();
-      let last: number | undefined;
-      for (const point of points) {
-        const shown = value(point);
-        if (shown === undefined) continue;
-        if (last === undefined || point.at - last > 15_000) context.moveTo(x(point.at), y(shown));
-        else context.lineTo(x(point.at), y(shown));
-        last = point.at;
-      }
-      context.stroke();
-    };
-    line((point) => point.upper, palette.muted, 0.8);
-    line((point) => point.value, tone === "bad" ? palette.bad : palette.accent, 1);
-  });
+  useEffect(() =>
+    drawCanvas(canvas.current, (context, { width, height }) => {
+      const palette = readPalette(context.canvas);
+      const end = points.at(-1)?.at ?? 0;
+      const x = (at: number) => width - ((end - at) / spanMs) * width;
+      const y = (value: number) => height - 2 - (value / Math.max(top, 1e-9)) * (height - 6);
+      const line = (value: (point: ChartPoint) => number | undefined, color: string, alpha: number) => {
+        context.strokeStyle = color;
+        context.globalAlpha = alpha;
+        context.lineWidth = 1.5;
+        context.beginPath();
+        let last: number | undefined;
+        for (const point of points) {
+          const shown = value(point);
+          if (shown === undefined) continue;
+          if (last === undefined || point.at - last > 15_000) context.moveTo(x(point.at), y(shown));
+          else context.lineTo(x(point.at), y(shown));
+          last = point.at;
+        }
+        context.stroke();
+      };
+      line((point) => point.upper, palette.muted, 0.8);
+      line((point) => point.value, tone === "bad" ? palette.bad : palette.accent, 1);
+    }),
+  );
   return (
     <figure class="chart">
       <figcaption>

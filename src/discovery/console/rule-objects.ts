@@ -47,16 +47,7 @@ export function createRuleObjects(discovery: Pick<Discovery, "snapshot" | "store
     },
     async analyze(yaml) {
       const { analyzeObjects } = await import("../analyze-objects.ts");
-      const findings = await analyzeObjects({ stored: (await list()).objects, yaml, namespace: "default" });
-      return findings.map(({ level, code, message, object, position }) => ({
-        kind: object.kind,
-        namespace: object.namespace,
-        name: object.name,
-        severity: ({ Error: "error", Warning: "warning", Info: "info" } as const)[level],
-        code,
-        message,
-        ...(position === undefined ? {} : { position }),
-      }));
+      return analyzeObjects({ stored: (await list()).objects, yaml, namespace: "default" });
     },
   };
 }

@@ -1,21 +1,9 @@
-import { defineMethod } from "../../grpc/index.ts";
-import {
-  CREATE_CERTIFICATE_PATH,
-  istioCertificateRequest,
-  istioCertificateResponse,
-  requestMetadata,
-} from "../../protobuf/wire/istio-ca.ts";
+import { createCertificate } from "../../grpc/index.ts";
+import { requestMetadata } from "../../protobuf/wire/istio-ca.ts";
 import type { CaClientOptions } from "./ca-client-options.ts";
 import { startGrpcCaClient } from "./grpc-ca-client.ts";
 import type { CaProtocol } from "./sign-over.ts";
 import type { CaClient } from "./types.ts";
-
-const createCertificate = defineMethod({
-  path: CREATE_CERTIFICATE_PATH,
-  kind: "unary",
-  request: istioCertificateRequest,
-  response: istioCertificateResponse,
-});
 
 /** The client for istiod and everything that speaks its protocol. */
 export function startCitadelClient(options: CaClientOptions): Promise<CaClient> {

@@ -118,16 +118,7 @@ async function analyzeStored(
 ): Promise<readonly ObjectFinding[]> {
   // Most of the control plane's code: loaded by the first page that looks at objects.
   const { analyzeObjects } = await import("../../discovery/index.ts");
-  const findings = await analyzeObjects({ stored: objects, yaml, namespace });
-  return findings.map(({ level, code, message, object, position }) => ({
-    kind: object.kind,
-    namespace: object.namespace,
-    name: object.name,
-    severity: ({ Error: "error", Warning: "warning", Info: "info" } as const)[level],
-    code,
-    message,
-    ...(position === undefined ? {} : { position }),
-  }));
+  return analyzeObjects({ stored: objects, yaml, namespace });
 }
 
 function shortRevision(text: string): string {

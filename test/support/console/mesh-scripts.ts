@@ -1,5 +1,4 @@
 import type {
-  ActionKind,
   GraphEdge,
   GraphHistory,
   GraphNode,
@@ -10,23 +9,8 @@ import type {
   WorkloadDetail,
   WorkloadSummary,
 } from "../../../src/console/api.ts";
+import { ACTION_KINDS } from "../../../src/console/core/plan-action.ts";
 import type { ConsoleScript } from "./scripted-console.ts";
-
-const KINDS: readonly ActionKind[] = [
-  "shift",
-  "ramp",
-  "canary",
-  "delay",
-  "abort",
-  "timeout",
-  "retries",
-  "circuit-breaker",
-  "strict-mtls",
-  "deny",
-  "kill-envoy",
-  "stop-control-plane",
-  "start-control-plane",
-];
 
 const identity = (account: string) => `spiffe://cluster.local/ns/shop/sa/${account}`;
 
@@ -433,7 +417,7 @@ export function shopScript(): ConsoleScript {
     historyMs: 600_000,
     features: {
       graph: true,
-      actions: KINDS,
+      actions: ACTION_KINDS,
       objects: true,
       editing: true,
       logs: true,
