@@ -2,13 +2,13 @@ import { silentLogger } from "../../src/base/logger.ts";
 import { buildRules } from "../../src/capture/core/build-rules.ts";
 import { restoreInputs } from "../../src/capture/core/dry-run.ts";
 import { parsePacket } from "../../src/capture/core/packet.ts";
-import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "../../src/capture/core/settings.ts";
 import { createWalker } from "../../src/capture/core/walk.ts";
 import { hasNativeTables } from "../../src/capture/nft-program.ts";
 import { runCapture } from "../../src/capture/run-capture.ts";
 import { runProgram } from "../../src/capture/run-program.ts";
 import { parseIp } from "../../src/net/ip.ts";
+import { NO_NAMES } from "../../test/support/capture/owner-names.ts";
 
 const ROUNDS = 100;
 const WALKS = 200_000;

@@ -4,7 +4,7 @@ import type { BootstrapRules } from "./core/generations.ts";
 /** Everything the node descriptor and the documents are made of. `agent/` fills it from `settings/`; nothing here is read from the machine later. */
 export interface BootstrapInputs {
   readonly rules: BootstrapRules;
-  /** `type~ip~name.namespace~domain`, see `buildNodeId`. */
+  /** `type~ip~name.namespace~domain`, of the first address. */
   readonly nodeId: string;
   /** In order of preference, duplicates allowed. */
   readonly nodeIps: readonly string[];

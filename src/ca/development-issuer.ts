@@ -16,8 +16,8 @@ export interface DevelopmentIssuer {
   issue(account: { readonly namespace: string; readonly name: string }, lifetimeSeconds: number): Promise<Secret>;
 }
 
-export const DEVELOPMENT_ISSUER = "pilot-agent-ca";
-export const DEVELOPMENT_AUDIENCE = "istio-ca";
+const DEVELOPMENT_ISSUER = "pilot-agent-ca";
+const DEVELOPMENT_AUDIENCE = "istio-ca";
 const KEY_FILE = "token-key.pem";
 const JWKS_FILE = "jwks.json";
 const KEY_ID = "token-key";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { NO_NAMES } from "../../test/support/capture/owner-names.ts";
 import { silentLogger } from "../base/logger.ts";
 import { applyNftables } from "./apply-nftables.ts";
 import type { ApplyOptions } from "./apply-options.ts";
-import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 import type { ProgramResult } from "./run-program.ts";
 

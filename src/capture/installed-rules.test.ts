@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { NO_NAMES } from "../../test/support/capture/owner-names.ts";
 import { silentLogger } from "../base/logger.ts";
 import type { ApplyOptions } from "./apply-options.ts";
-import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_OPTIONS, DEFAULT_SETTINGS } from "./core/settings.ts";
 import {
   findInstalledRules,

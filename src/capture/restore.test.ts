@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { NO_NAMES } from "../../test/support/capture/owner-names.ts";
 import { silentLogger } from "../base/logger.ts";
 import { buildRules } from "./core/build-rules.ts";
 import { GENERATION_SHAPES } from "./core/generations.ts";
-import { NO_NAMES } from "./core/rule-key.ts";
 import { DEFAULT_SETTINGS } from "./core/settings.ts";
 import { planTables } from "./core/transaction.ts";
 import type { Backend } from "./detect-backend.ts";

@@ -35,7 +35,7 @@ export const runProgram: RunProgram = async ({ program, args, input = "", env })
 };
 
 /** `program args`, for logs and messages. */
-export function commandText(call: Pick<ProgramCall, "program" | "args">): string {
+function commandText(call: Pick<ProgramCall, "program" | "args">): string {
   return [call.program, ...call.args].join(" ");
 }
 

@@ -5,7 +5,7 @@ import type { HttpRequest } from "../net/http-server/http-types.ts";
 const STUCK_MS = 60_000;
 const BEAT_MS = 15_000;
 
-export const EVENT_STREAM = {
+const EVENT_STREAM = {
   status: 200,
   contentType: "text/event-stream; charset=utf-8",
   // Compressed it would wait in the encoder; a proxy in between must not collect it either.

@@ -137,7 +137,7 @@ function createScopeStores(counts: StoreCounts, shared: SharedResources): ScopeS
 }
 
 /** Hits and misses go to the given counts, the rest is not counted. */
-export function uncountedSize(counts: StoreCounts): StoreCounts {
+function uncountedSize(counts: StoreCounts): StoreCounts {
   return {
     get hits() {
       return counts.hits;

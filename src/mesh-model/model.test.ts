@@ -1,14 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareAge, objectKey } from "../istio-api/config-object.ts";
-import {
-  compareSpecificity,
-  hostCovers,
-  hostsOverlap,
-  mostSpecificHost,
-  resolveShortHost,
-} from "../istio-api/values/hostname.ts";
-import { isHttp, isHttp2, isSniffed, isTcp, isTls, PROTOCOLS, parseProtocol } from "../istio-api/values/protocol.ts";
+import { compareSpecificity, hostCovers, hostsOverlap, resolveShortHost } from "../istio-api/values/hostname.ts";
+import { isHttp, isHttp2, isSniffed, isTls, PROTOCOLS, parseProtocol } from "../istio-api/values/protocol.ts";
 import { formatLocality, parseLocality } from "./locality.ts";
 import { selectProtocol } from "./select-protocol.ts";
 import { selects } from "./selector.ts";
@@ -50,7 +44,6 @@ describe("the protocol of a port", () => {
     ]);
     expect(PROTOCOLS.filter(isHttp)).toEqual(["HTTP", "HTTP2", "GRPC", "GRPC-Web", "HTTP_PROXY"]);
     expect(PROTOCOLS.filter(isHttp2)).toEqual(["HTTP2", "GRPC", "GRPC-Web"]);
-    expect(PROTOCOLS.filter(isTcp)).toEqual(["HTTPS", "TCP", "TLS", "Mongo", "Redis", "MySQL"]);
     expect(PROTOCOLS.filter(isTls)).toEqual(["HTTPS", "TLS"]);
     expect(PROTOCOLS.filter(isSniffed)).toEqual(["Unsupported"]);
   });
@@ -77,8 +70,6 @@ describe("host names", () => {
   test("the more specific comes first: names, then long wildcards, then short ones", () => {
     const hosts = ["*", "*.local", "b.c", "*.svc.local", "a.svc.local", "a.c"];
     expect(hosts.sort(compareSpecificity)).toEqual(["a.svc.local", "a.c", "b.c", "*.svc.local", "*.local", "*"]);
-    expect(mostSpecificHost("a.svc.local", ["*", "*.local", "*.svc.local"])).toBe("*.svc.local");
-    expect(mostSpecificHost("a.svc.local", ["b.svc.local"])).toBeUndefined();
   });
 
   test.each([

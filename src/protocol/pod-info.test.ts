@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { quoteGo, quoteGoChar } from "../base/go-quote.ts";
-import { parsePodInfo, parsePodInfoLenient, unquoteGo } from "./pod-info.ts";
+import { quoteGo, quoteGoChar, unquoteGo } from "../base/go-quote.ts";
+import { parsePodInfo } from "./pod-info.ts";
 
 describe("pod info files", () => {
   test.each([
@@ -19,21 +19,17 @@ describe("pod info files", () => {
     { what: "a raw string and a character", text: "a=`x\\n`\nb='c'", entries: { a: "x\\n", b: "c" } },
     { what: "a key named __proto__", text: '__proto__="x"', entries: JSON.parse('{"__proto__":"x"}') },
   ])("$what", ({ text, entries }) => {
-    expect(Object.fromEntries(parsePodInfo(text))).toEqual(entries);
-  });
-
-  test("one bad value makes the whole file invalid, naming value and line", () => {
-    expect(() => parsePodInfo('a="1"\nb=2')).toThrow(
-      expect.objectContaining({ code: "unquotable-value", line: 2, message: "failed to unquote 2: invalid syntax" }),
-    );
+    expect(Object.fromEntries(parsePodInfo(text).entries)).toEqual(entries);
+    expect(parsePodInfo(text).problems).toEqual([]);
   });
 
   test("a carriage return breaks the value", () => {
-    expect(() => parsePodInfo('a="1"\r\n')).toThrow(/failed to unquote/);
+    const message = 'failed to unquote "1"\r: invalid syntax';
+    expect(parsePodInfo('a="1"\r\n').problems).toEqual([{ line: 1, message }]);
   });
 
-  test("the lenient reader keeps the good lines and reports the others", () => {
-    const { entries, problems } = parsePodInfoLenient('a="1"\nb=2\nc="3"');
+  test("good lines count, and the others are reported with their numbers", () => {
+    const { entries, problems } = parsePodInfo('a="1"\nb=2\nc="3"');
     expect([...entries]).toEqual([
       ["a", "1"],
       ["c", "3"],
@@ -101,7 +97,7 @@ describe("Go's quoted text", () => {
         const file = Object.entries(labels)
           .map(([key, value]) => `${key}=${quoteGo(value)}\n`)
           .join("");
-        expect(Object.fromEntries(parsePodInfo(file))).toEqual({ ...labels });
+        expect(Object.fromEntries(parsePodInfo(file).entries)).toEqual({ ...labels });
       }),
     );
   });

@@ -1,7 +1,4 @@
-import { CodedError } from "../base/coded-error.ts";
 import { unquoteGo } from "../base/go-quote.ts";
-
-export { unquoteGo } from "../base/go-quote.ts";
 
 /** A line of a pod info file whose value is not a quoted Go string. `line` counts from 1. */
 export interface PodInfoProblem {
@@ -9,25 +6,8 @@ export interface PodInfoProblem {
   readonly message: string;
 }
 
-export class PodInfoError extends CodedError<"unquotable-value"> {
-  readonly line: number;
-
-  constructor(problem: PodInfoProblem) {
-    super("unquotable-value", problem.message);
-    this.line = problem.line;
-  }
-}
-
-/** The downward API's labels and annotations files: one `key="value"` per line. Rejects the whole file for one bad value. */
-export function parsePodInfo(text: string): Map<string, string> {
-  const { entries, problems } = parsePodInfoLenient(text);
-  const first = problems[0];
-  if (first !== undefined) throw new PodInfoError(first);
-  return entries;
-}
-
-/** Returns the good lines and what is wrong with the others. */
-export function parsePodInfoLenient(text: string): {
+/** The downward API's labels and annotations files, one `key="value"` per line: the good lines, and what is wrong with the others. */
+export function parsePodInfo(text: string): {
   readonly entries: Map<string, string>;
   readonly problems: readonly PodInfoProblem[];
 } {

@@ -173,7 +173,7 @@ function readOutput(env: EnvReader): SecretManagerOptions["output"] {
   return { directory, readableByAll: env.string("KUBERNETES_SERVICE_HOST") !== "", reuse: true };
 }
 
-export function readTrustDomain(env: EnvReader, rules: GenerationRules, flags: ProxyFlags): string {
+function readTrustDomain(env: EnvReader, rules: GenerationRules, flags: ProxyFlags): string {
   return (rules.hasRegistryFlags && flags.trustDomain) || env.string("TRUST_DOMAIN");
 }
 

@@ -11,7 +11,7 @@ export const EXTENSION_TYPE = `${ENVOY_PREFIX}config.core.v3.TypedExtensionConfi
 export const BOOTSTRAP_TYPE = `${ENVOY_PREFIX}config.bootstrap.v3.Bootstrap`;
 export const NAME_TABLE_TYPE = `${TYPE_PREFIX}istio.networking.nds.v1.NameTable`;
 export const PROXY_CONFIG_TYPE = `${TYPE_PREFIX}istio.mesh.v1alpha1.ProxyConfig`;
-export const WORKLOAD_TYPE = `${TYPE_PREFIX}istio.workload.Workload`;
+const WORKLOAD_TYPE = `${TYPE_PREFIX}istio.workload.Workload`;
 /** How a VM's agent reports the health of its application; a request of this type is never answered. */
 export const HEALTH_TYPE = `${TYPE_PREFIX}istio.v1.HealthInformation`;
 

@@ -6,8 +6,8 @@ import { GENERATION_SHAPES } from "../../src/capture/core/generations.ts";
 import type { IptablesRule } from "../../src/capture/core/iptables-args.ts";
 import * as text from "../../src/capture/core/iptables-text.ts";
 import { parseKernelState } from "../../src/capture/core/kernel-state.ts";
-import { NO_NAMES } from "../../src/capture/core/rule-key.ts";
 import { planTables } from "../../src/capture/core/transaction.ts";
+import { NO_NAMES } from "../support/capture/owner-names.ts";
 import { parseSaveState } from "../support/capture/save-state.ts";
 import * as cases from "./capture-case.ts";
 import type { ConformanceFamily } from "./family.ts";
@@ -139,7 +139,7 @@ function builderDifference(entry: cases.CaptureCase): Difference {
         .restoreText(text.restoreTables(rules(family), options))
         .split("\n")
         .filter((line) => line !== ""),
-    check: (family) => text.checkCommands(rules(family)),
+    check: (family) => rules(family).map(({ table, chain, params }) => `-t ${table} -C ${chain} ${params.join(" ")}`),
     cleanup: (family) => text.cleanupCommands(rules(family)),
   };
   for (const family of ["v4", "v6"] as const) {

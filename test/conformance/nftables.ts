@@ -1,6 +1,6 @@
 import { buildRules } from "../../src/capture/core/build-rules.ts";
-import { toNft } from "../../src/capture/core/nft-args.ts";
-import { nftRulesetDump, nftTransaction } from "../../src/capture/core/nft-transaction.ts";
+import { type NftRule, toNft } from "../../src/capture/core/nft-args.ts";
+import { nftTransaction } from "../../src/capture/core/nft-transaction.ts";
 import { type CaptureCase, effectiveConfigDifference, lineDifference, loadCases, settingsOf } from "./capture-case.ts";
 import type { ConformanceFamily } from "./family.ts";
 
@@ -39,4 +39,15 @@ function builderDifference(entry: CaptureCase): string | undefined {
       words: params,
     }));
   return lineDifference("rulesetDump", nftRulesetDump(table, chain, rules), entry.expected.rulesetDump);
+}
+
+/** The resulting chain in final order, as if every rule had been added at its index. */
+function nftRulesetDump(table: string, chain: string, rules: readonly NftRule[]): readonly string[] {
+  const placed: NftRule[] = [];
+  for (const rule of rules) placed.splice(rule.index ?? placed.length, 0, rule);
+  return [
+    `add table inet ${table}`,
+    `add chain inet ${table} ${chain}`,
+    ...placed.map((rule) => `add rule inet ${table} ${rule.chain} ${rule.words.join(" ")}`),
+  ];
 }

@@ -58,7 +58,7 @@ function downwards(start: Position, height: number, end: Position, place: number
 }
 
 /** Middle of a row, or of the card's header, below the card's top. */
-export function rowMiddle(card: Card, row: number): number {
+function rowMiddle(card: Card, row: number): number {
   return row >= 0 ? HEADER_HEIGHT + row * ROW_HEIGHT + ROW_HEIGHT / 2 : Math.min(card.height, HEADER_HEIGHT) / 2;
 }
 

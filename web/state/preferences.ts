@@ -1,7 +1,7 @@
 import { computed, effect, signal } from "@preact/signals";
 
 /** A signal whose value survives the page, as far as the browser allows. */
-export function remembered<T>(name: string, initial: T) {
+function remembered<T>(name: string, initial: T) {
   const key = `console.${name}`;
   const value = signal<T>(read(key) ?? initial);
   effect(() => write(key, value.value));

@@ -21,7 +21,7 @@ const SPEED = 10;
 const STEP_MS = 100;
 
 /** What is drawn. */
-export const shown = computed((): GraphSnapshot | undefined => {
+const shown = computed((): GraphSnapshot | undefined => {
   const state = playback.value;
   if (state.mode === "live") return snapshot.value;
   const past = history.value;

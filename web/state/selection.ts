@@ -1,6 +1,6 @@
 import { effect, signal } from "@preact/signals";
 
-export const VIEWS = ["graph", "traffic", "workloads", "objects", "requests", "changes"] as const;
+const VIEWS = ["graph", "traffic", "workloads", "objects", "requests", "changes"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** What the panel at the side shows. */

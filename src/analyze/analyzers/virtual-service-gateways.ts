@@ -34,7 +34,7 @@ export function virtualServiceGateways(mesh: AnalyzedMesh, report: ReportFinding
   }
 }
 
-export function fullName(name: string, namespace: string): string {
+function fullName(name: string, namespace: string): string {
   return name.includes("/") ? name : `${namespace}/${name}`;
 }
 

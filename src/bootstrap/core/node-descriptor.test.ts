@@ -2,19 +2,11 @@ import { describe, expect, test } from "vitest";
 import type { InputOverrides } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { sidecarInputs } from "../../../test/support/bootstrap/bootstrap-inputs.ts";
 import { generateBootstrap } from "./generate-bootstrap.ts";
-import { buildNodeDescriptor, buildNodeId } from "./node-descriptor.ts";
+import { buildNodeDescriptor } from "./node-descriptor.ts";
 import { templateRenderer } from "./template-renderer.ts";
 
 const describeNode = (overrides: InputOverrides = {}) => buildNodeDescriptor(sidecarInputs(overrides));
 const metadata = (overrides: InputOverrides = {}) => describeNode(overrides).metadata;
-
-test.each([
-  { ips: ["10.1.1.0"], id: "sidecar~10.1.1.0~v0.default~default.svc.cluster.local" },
-  { ips: ["10.1.1.0", "10.1.1.1"], id: "sidecar~10.1.1.0~v0.default~default.svc.cluster.local" },
-  { ips: [], id: "sidecar~~v0.default~default.svc.cluster.local" },
-])("the node id of $ips has the first address", ({ ips, id }) => {
-  expect(buildNodeId("sidecar", ips, "v0.default", "default.svc.cluster.local")).toBe(id);
-});
 
 describe("raw metadata", () => {
   test("ISTIO_META_ variables become keys, others do not", () => {

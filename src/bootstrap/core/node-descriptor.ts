@@ -1,6 +1,6 @@
 import { compareText } from "../../base/go-text.ts";
 import type { ProxyConfig } from "../../istio-api/proxy-config/proxy-config.ts";
-import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
+import { parsePodInfo } from "../../protocol/pod-info.ts";
 import type { AgentFacts, BootstrapInputs, Locality } from "../inputs.ts";
 import type { NodeRules } from "./generations.ts";
 import { type JsonObject, sortKeys } from "./json.ts";
@@ -28,11 +28,6 @@ export interface NodeDescriptor {
   readonly annotations: ReadonlyMap<string, string>;
   /** For the log; nothing in them is secret. */
   readonly warnings: readonly string[];
-}
-
-/** `type~ip~name~domain`; the address is empty when the node has none. */
-export function buildNodeId(type: string, ips: readonly string[], name: string, domain: string): string {
-  return [type, ips[0] ?? "", name, domain].join("~");
 }
 
 /** Throws `BootstrapError` (invalid-metadata) for structured values that do not parse. */
@@ -145,7 +140,7 @@ function setAnnotations(
 /** One bad line costs that line only, and is named. */
 function readPodFile(what: string, text: string | null, warnings: string[]): Map<string, string> | undefined {
   if (text === null) return undefined;
-  const { entries, problems } = parsePodInfoLenient(text);
+  const { entries, problems } = parsePodInfo(text);
   for (const { line, message } of problems) warnings.push(`failed to read pod ${what}: line ${line}: ${message}`);
   return entries;
 }

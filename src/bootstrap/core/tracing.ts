@@ -4,7 +4,7 @@ import { openCensusTracer } from "./compat/opencensus-tracer.ts";
 import type { JsonObject } from "./json.ts";
 import { extension } from "./type-urls.ts";
 
-export const LIGHTSTEP_TOKEN_FILE = "lightstep_access_token.txt";
+const LIGHTSTEP_TOKEN_FILE = "lightstep_access_token.txt";
 
 /** Where the Lightstep token is put, beside the bootstrap. */
 export function lightstepTokenPath(configPath: string): string {

@@ -10,7 +10,7 @@ const THRESHOLD = { max_connections: 100_000, max_pending_requests: 100_000, max
 /** How the discovery stream leaves Envoy. */
 export type XdsRoute = "pipe" | "direct" | "google-grpc";
 
-export function xdsRoute({ generation, inputs }: BootstrapValues): XdsRoute {
+function xdsRoute({ generation, inputs }: BootstrapValues): XdsRoute {
   const { xds } = generation.document;
   if (xds === "agent") return "pipe";
   if (xds === "direct") return "direct";
@@ -45,7 +45,7 @@ export function xdsCluster(values: BootstrapValues): JsonObject | undefined {
 }
 
 /** The CA file that a direct connection is checked with. */
-export function controlPlaneRoot({ inputs }: BootstrapValues): string {
+function controlPlaneRoot({ inputs }: BootstrapValues): string {
   const { PROV_CERT: provisioned, PILOT_CERT_PROVIDER: provider } = inputs.env;
   if (inputs.agent.xdsRootCert !== "") return inputs.agent.xdsRootCert;
   if (provisioned) return `${provisioned}/root-cert.pem`;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { NO_NAMES } from "../../../test/support/capture/owner-names.ts";
 import { buildRules } from "./build-rules.ts";
 import { explainCapture, explainPacket } from "./explain.ts";
-import { NO_NAMES } from "./rule-key.ts";
 import { type CaptureSettings, DEFAULT_SETTINGS } from "./settings.ts";
 
 function input(given: Partial<CaptureSettings>) {

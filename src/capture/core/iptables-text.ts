@@ -47,11 +47,6 @@ export function singleCommands(rules: readonly IptablesRule[], options: Iptables
   ];
 }
 
-/** Asks for every rule whether it is there. */
-export function checkCommands(rules: readonly IptablesRule[]): readonly string[] {
-  return rules.map((rule) => `-t ${rule.table} -C ${rule.chain} ${rule.params.join(" ")}`);
-}
-
 /** Undoes the rules in reverse; what lives in our own chains goes with them, unless it refers to another of them. */
 export function cleanupCommands(rules: readonly IptablesRule[]): readonly string[] {
   const reversed = [...rules].reverse();

@@ -66,17 +66,6 @@ export function nftRemoval(tables: readonly string[]): readonly string[] {
   return tables.flatMap((table) => [`add table inet ${table}`, `delete table inet ${table}`]);
 }
 
-/** The resulting chain in final order, as if every rule had been added at its index. */
-export function nftRulesetDump(table: string, chain: string, rules: readonly NftRule[]): readonly string[] {
-  const placed: NftRule[] = [];
-  for (const rule of rules) placed.splice(rule.index ?? placed.length, 0, rule);
-  return [
-    `add table inet ${table}`,
-    `add chain inet ${table} ${chain}`,
-    ...placed.map((rule) => `add rule inet ${table} ${rule.chain} ${rule.words.join(" ")}`),
-  ];
-}
-
 /** nft refuses an index beyond the last rule, so such an insert is written as what it means: an add. */
 function ruleLines(rules: readonly NftRule[]): readonly string[] {
   const counts = new Map<string, number>();

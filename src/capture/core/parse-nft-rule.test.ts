@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { NO_NAMES } from "../../../test/support/capture/owner-names.ts";
 import { nftRuleKey, parseNftTable } from "./parse-nft-rule.ts";
 import type { Match, Rule, Target } from "./rule.ts";
-import { NO_NAMES } from "./rule-key.ts";
 
 const meta = (key: string, right: unknown, op = "==") => ({ match: { op, left: { meta: { key } }, right } });
 const ct = (key: string, right: unknown, op = "==") => ({ match: { op, left: { ct: { key } }, right } });

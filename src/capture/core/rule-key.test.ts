@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NO_NAMES } from "../../../test/support/capture/owner-names.ts";
 import { toIptables } from "./iptables-args.ts";
 import { parseIptablesRule, splitWords } from "./parse-iptables-rule.ts";
 import type { Match, Rule, Target } from "./rule.ts";
-import { NO_NAMES, ruleKey } from "./rule-key.ts";
+import { ruleKey } from "./rule-key.ts";
 
 const key = (line: string, names = NO_NAMES) => ruleKey(parseIptablesRule(line), names);
 

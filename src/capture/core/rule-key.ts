@@ -7,8 +7,6 @@ export interface OwnerNames {
   readonly groups: ReadonlyMap<string, string>;
 }
 
-export const NO_NAMES: OwnerNames = { users: new Map(), groups: new Map() };
-
 interface Meaning {
   readonly matches: readonly Match[];
   readonly target: Target;

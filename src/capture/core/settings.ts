@@ -1,5 +1,5 @@
 /** Rule shapes that can be asked for; newer products than the newest named one use `master`. */
-export const CAPTURE_GENERATIONS = ["master", "1.20", "1.7", "1.6"] as const;
+const CAPTURE_GENERATIONS = ["master", "1.20", "1.7", "1.6"] as const;
 
 export type CaptureGeneration = (typeof CAPTURE_GENERATIONS)[number];
 

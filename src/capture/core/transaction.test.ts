@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { NO_NAMES } from "../../../test/support/capture/owner-names.ts";
 import { buildRules } from "./build-rules.ts";
 import { GENERATION_SHAPES } from "./generations.ts";
 import { type KernelState, parseKernelState } from "./kernel-state.ts";
-import { NO_NAMES } from "./rule-key.ts";
 import { type CaptureSettings, DEFAULT_SETTINGS } from "./settings.ts";
 import { planTables, type TablePlan, transactionText } from "./transaction.ts";
 

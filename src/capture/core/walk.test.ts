@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { NO_NAMES } from "../../../test/support/capture/owner-names.ts";
 import { formatIp, type parseIp } from "../../net/ip.ts";
 import { buildRules } from "./build-rules.ts";
 import { parsePacket } from "./packet.ts";
-import { NO_NAMES } from "./rule-key.ts";
 import { type CaptureSettings, DEFAULT_SETTINGS } from "./settings.ts";
 import { createWalker } from "./walk.ts";
 

@@ -33,19 +33,19 @@ const bool = (name: string, usage: string, extra: Extra = {}, fallback = false):
   usage,
 });
 
-export const PROXY_UID = text("proxy-uid", "", "UIDs whose traffic is not captured", { short: "u" });
-export const PROXY_GID = text("proxy-gid", "", "GIDs whose traffic is not captured (default: as --proxy-uid)", {
+const PROXY_UID = text("proxy-uid", "", "UIDs whose traffic is not captured", { short: "u" });
+const PROXY_GID = text("proxy-gid", "", "GIDs whose traffic is not captured (default: as --proxy-uid)", {
   short: "g",
 });
-export const REDIRECT_DNS = bool("redirect-dns", "Capture DNS queries", { env: ["ISTIO_META_DNS_CAPTURE"] });
-export const DRY_RUN = bool("dry-run", "Do not call any external program, only show what would be run", { short: "n" });
-export const MODE = text(
+const REDIRECT_DNS = bool("redirect-dns", "Capture DNS queries", { env: ["ISTIO_META_DNS_CAPTURE"] });
+const DRY_RUN = bool("dry-run", "Do not call any external program, only show what would be run", { short: "n" });
+const MODE = text(
   "istio-inbound-interception-mode",
   "",
   "How inbound connections reach Envoy: REDIRECT, TPROXY or NONE",
   { short: "m" },
 );
-export const MARK = text("istio-inbound-tproxy-mark", "1337", "Packet mark of TPROXY mode", { short: "t" });
+const MARK = text("istio-inbound-tproxy-mark", "1337", "Packet mark of TPROXY mode", { short: "t" });
 
 /** `istio-iptables`: the flags of every generation. */
 export const CAPTURE_FLAGS: readonly FlagSpec[] = [

@@ -16,7 +16,7 @@ export function findCommandWord(specs: readonly FlagSpec[], words: readonly stri
 }
 
 /** Words that are neither flags nor taken for a flag's value. */
-export function bareWords(specs: readonly FlagSpec[], words: readonly string[]): string[] {
+function bareWords(specs: readonly FlagSpec[], words: readonly string[]): string[] {
   const found: string[] = [];
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] ?? "";

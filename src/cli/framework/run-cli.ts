@@ -15,7 +15,7 @@ import { FlagError, parseFlags } from "./parse-flags.ts";
 export const PROGRAM = "pilot-agent";
 
 /** Any returned error: the reference exits with -1. */
-export const EXIT_ERROR = 255;
+const EXIT_ERROR = 255;
 
 export interface CliOptions {
   readonly words: readonly string[];

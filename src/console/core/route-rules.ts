@@ -59,7 +59,7 @@ export function rulesByHost(documents: readonly RuleDocument[]): ReadonlyMap<str
 }
 
 /** Shares in percent; a single destination needs no weight. */
-export function weightsOf(route: Readonly<Record<string, unknown>> | undefined): ReadonlyMap<string, number> {
+function weightsOf(route: Readonly<Record<string, unknown>> | undefined): ReadonlyMap<string, number> {
   const destinations = list(route?.route).map(asJsonObject);
   const sum = destinations.reduce((total, { weight }) => total + Number(weight ?? 0), 0);
   const shares = new Map<string, number>();

@@ -115,10 +115,10 @@ export function subsetsFor(document: Document, versions: readonly string[]): Rea
   return names;
 }
 
-export function copy(document: Readonly<Record<string, unknown>>): Document {
+function copy(document: Readonly<Record<string, unknown>>): Document {
   return structuredClone(document) as Document;
 }
 
-export function sorted(labels: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function sorted(labels: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

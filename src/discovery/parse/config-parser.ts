@@ -42,7 +42,7 @@ export const DIRECT_PARSER: ConfigParser = {
 };
 
 /** A text may have a problem on each line; whoever mends it does not read more than these. */
-export const MAX_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 /** One after the other, so that only one is taken apart at a time. */
 export function* parseDocuments(bytes: Uint8Array, options: ReadOptions): Generator<ParsedDocument, void> {

@@ -24,7 +24,7 @@ export interface StatusWriter extends Handle {
 }
 
 const CONCURRENT = 4;
-export const FIELD_MANAGER = "pilot-discovery";
+const FIELD_MANAGER = "pilot-discovery";
 /** After a refusal the kind is left alone for this time. */
 const RETRY: BackoffOptions = { initialMs: 5000, maxMs: 300_000, factor: 2, jitter: 0.1 };
 

@@ -78,6 +78,6 @@ function dataSource({ url, sha256 }: WasmPluginSpec): AsyncDataSource {
 }
 
 /** A reference without scheme is one of an image. */
-export function moduleUrl(url: string): string {
+function moduleUrl(url: string): string {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `oci://${url}`;
 }

@@ -3,7 +3,7 @@ import { asObject, type Json, objects, textMap } from "./json.ts";
 import { type LabelSelector, matchesSelector } from "./label-selector.ts";
 import type { InjectionRules } from "./rules.ts";
 
-export const INJECT_SETTING = "sidecar.istio.io/inject";
+const INJECT_SETTING = "sidecar.istio.io/inject";
 
 /** Which rule decided. */
 export type DecidedBy =

@@ -63,16 +63,6 @@ export function compareSpecificity(a: string, b: string): number {
   return Number(isWildcard(a)) - Number(isWildcard(b)) || b.length - a.length || compareText(a, b);
 }
 
-/** The most specific of the candidates that covers the host. */
-export function mostSpecificHost(host: string, candidates: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  for (const candidate of candidates) {
-    if (hostCovers(candidate, host) && (best === undefined || compareSpecificity(candidate, best) < 0))
-      best = candidate;
-  }
-  return best;
-}
-
 /** A short host in a rule means the service of that name beside the rule; names with dots and wildcards mean themselves. */
 export function resolveShortHost(host: string, namespace: string, domain: string): string {
   if (host === "" || host.includes(".") || isWildcard(host)) return host;

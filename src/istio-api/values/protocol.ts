@@ -36,11 +36,6 @@ export function isTls(protocol: Protocol): boolean {
   return protocol === "HTTPS" || protocol === "TLS";
 }
 
-/** Bytes without an HTTP layer that the proxy could see. */
-export function isTcp(protocol: Protocol): boolean {
-  return protocol === "TCP" || isTls(protocol) || protocol === "Mongo" || protocol === "Redis" || protocol === "MySQL";
-}
-
 export function isSniffed(protocol: Protocol): boolean {
   return protocol === "Unsupported";
 }

@@ -9,7 +9,7 @@ import { kubeconfigPaths, readKubeconfig } from "./read-kubeconfig.ts";
 const ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** Whether this process is in a pod that was given an account. */
-export function isInCluster(env: Readonly<NodeJS.ProcessEnv>, folder: string = ACCOUNT_FOLDER): boolean {
+function isInCluster(env: Readonly<NodeJS.ProcessEnv>, folder: string = ACCOUNT_FOLDER): boolean {
   return Boolean(env.KUBERNETES_SERVICE_HOST) && existsSync(join(folder, "token"));
 }
 

@@ -23,7 +23,7 @@ interface Envelope {
 }
 
 /** Throws for bytes that are not an object. */
-export function openEnvelope(bytes: Buffer): Envelope {
+function openEnvelope(bytes: Buffer): Envelope {
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new Error("not an object of Kubernetes");
   const reader = new WireReader(bytes, MAGIC.length);
   let type: { readonly apiVersion?: string; readonly kind?: string } = {};

@@ -14,7 +14,7 @@ export interface ListPagesOptions {
   readonly signal: AbortSignal;
 }
 
-export const PAGE_SIZE = 500;
+const PAGE_SIZE = 500;
 
 /** Everything of a kind, page by page; resolves with its version. A page that has expired costs a read of all at once. */
 export async function listPages({

@@ -2,7 +2,7 @@ import type { MeshFile, PortSpec } from "./mesh-file.ts";
 import { type Call, isProxyless, type MeshPlan, type PlannedService, type Workload } from "./mesh-plan.ts";
 
 /** Tells the workloads of one service apart; a Sidecar object is for exactly one of them. */
-export const WORKLOAD_LABEL = "pilot-agent.io/workload";
+const WORKLOAD_LABEL = "pilot-agent.io/workload";
 
 /** A Kubernetes style object, as the control plane reads it. */
 export interface IstioObject {

@@ -76,7 +76,7 @@ async function answerRequest(request: ExchangeRequest, options: AnswerOptions): 
   }
 }
 
-export function urlPath(target: string): string {
+function urlPath(target: string): string {
   return URL.canParse(target, "http://localhost") ? new URL(target, "http://localhost").pathname : "";
 }
 

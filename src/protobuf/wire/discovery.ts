@@ -20,14 +20,13 @@ export const duration = message({ seconds: int64(1), nanos: uint32(2) });
 export type Duration = MessageType<typeof duration>;
 
 /** google.rpc.Status; its details are not read. */
-export const rpcStatus = message({ code: uint32(1), message: string(2) });
-export type RpcStatus = MessageType<typeof rpcStatus>;
+const rpcStatus = message({ code: uint32(1), message: string(2) });
 
 /** envoy.config.core.v3.Locality. */
-export const locality = message({ region: string(1), zone: string(2), subZone: string(3) });
+const locality = message({ region: string(1), zone: string(2), subZone: string(3) });
 
 /** envoy.config.core.v3.Node. The metadata Struct stays opaque: whoever forwards a node must not change a byte of it. */
-export const node = message({
+const node = message({
   id: string(1),
   cluster: string(2),
   metadata: bytes(3),
@@ -58,7 +57,7 @@ export const discoveryResponse = message({
 export type DiscoveryResponse = MessageType<typeof discoveryResponse>;
 
 /** envoy.service.discovery.v3.Resource: one entry of an incremental answer. */
-export const resource = message({ version: string(1), resource: nested(2, any), name: string(3) });
+const resource = message({ version: string(1), resource: nested(2, any), name: string(3) });
 export type Resource = MessageType<typeof resource>;
 
 /** envoy.service.discovery.v3.DeltaDiscoveryRequest. */

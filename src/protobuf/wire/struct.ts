@@ -87,7 +87,7 @@ export function writeValue(out: MessageBuffer, value: JsonValue): void {
   }
 }
 
-export function isList(value: JsonValue): value is readonly JsonValue[] {
+function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 

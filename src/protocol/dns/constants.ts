@@ -28,7 +28,6 @@ export const FLAG_AA = 0x04;
 export const FLAG_TC = 0x02;
 export const FLAG_RD = 0x01;
 /** Bits of the fourth header byte. */
-export const FLAG_RA = 0x80;
 export const FLAG_CD = 0x10;
 export const RCODE_MASK = 0x0f;
 

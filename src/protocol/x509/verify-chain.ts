@@ -20,7 +20,7 @@ export function verifyChain(
   return { ok: true, path };
 }
 
-export function validityProblem(certificate: Certificate, now: Date): string | undefined {
+function validityProblem(certificate: Certificate, now: Date): string | undefined {
   if (now < certificate.notBefore) return `certificate is not yet valid (from ${certificate.notBefore.toISOString()})`;
   if (now > certificate.notAfter) return `certificate has expired (at ${certificate.notAfter.toISOString()})`;
   return undefined;

@@ -1,6 +1,6 @@
 import type { Logger } from "../../base/logger.ts";
 import { fileErrorText } from "../../files/read-file.ts";
-import { parsePodInfoLenient } from "../../protocol/pod-info.ts";
+import { parsePodInfo } from "../../protocol/pod-info.ts";
 import { type ConfigFiles, readIfPresent } from "../config-files.ts";
 import type { GenerationRules } from "../generations.ts";
 
@@ -28,7 +28,7 @@ export async function readAnnotations(
     );
     return new Map();
   }
-  const { entries, problems } = parsePodInfoLenient(text);
+  const { entries, problems } = parsePodInfo(text);
   for (const { line, message } of problems) {
     log.warn(`failed to read pod annotations: ${message} (${ANNOTATIONS_PATH} line ${line}, ignored)`);
   }

@@ -61,7 +61,7 @@ function formatMedia({ type, parameters }: MediaType, rank: number): string {
   return [type, ...[...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name}=${value}`)].join("; ");
 }
 
-export function parseMediaType(text: string): MediaType | undefined {
+function parseMediaType(text: string): MediaType | undefined {
   const [type = "", ...rest] = text.split(";").map((part) => part.trim());
   const [main = "", sub, ...more] = type.toLowerCase().split("/");
   if (!TOKEN.test(main) || more.length > 0 || (sub !== undefined && !TOKEN.test(sub))) return undefined;

@@ -2,7 +2,7 @@ import { isJsonObject } from "../../base/json-object.ts";
 import { WasmError } from "../wasm-error.ts";
 
 export const DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
-export const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
 const OCI_INDEX = "application/vnd.oci.image.index.v1+json";
 export const MANIFEST_TYPES: readonly string[] = [DOCKER_MANIFEST, OCI_MANIFEST, DOCKER_LIST, OCI_INDEX];

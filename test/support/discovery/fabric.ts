@@ -1,7 +1,7 @@
 import { createNetns, type Netns } from "../netns/netns.ts";
 
 /** The control plane's place, and the router of all workloads. */
-export const FABRIC_ADDRESS = "10.10.0.1";
+const FABRIC_ADDRESS = "10.10.0.1";
 
 /** A network of namespaces joined by a bridge in one of them; the machine's own network is not part of it. */
 export interface Fabric extends AsyncDisposable {

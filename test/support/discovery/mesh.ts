@@ -8,7 +8,7 @@ import { createFabric, type Fabric } from "./fabric.ts";
 import { type DiscoveryProcess, startDiscoveryProcess } from "./process.ts";
 import { bundleWorkload, type HttpResult, startWorkload, type WorkloadProcess } from "./workload.ts";
 
-export const ISTIOD = "istiod.istio-system.svc";
+const ISTIOD = "istiod.istio-system.svc";
 /** Without a host: on every address of the namespace, and plaintext xDS on its loopback. */
 const PORTS = { host: "", http: 8080, grpc: 15010, secureGrpc: 15012, monitoring: 15014 };
 const PROXY_USER = "1337";

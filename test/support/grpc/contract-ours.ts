@@ -24,7 +24,7 @@ import {
   type Transport,
 } from "./contract.ts";
 
-export const METHODS = {
+const METHODS = {
   unary: rawMethod(PATHS.unary, "unary"),
   clientStream: rawMethod(PATHS.clientStream, "client-stream"),
   serverStream: rawMethod(PATHS.serverStream, "server-stream"),

@@ -21,7 +21,7 @@ export function nodeOfCase(node: XdsNode | string) {
 }
 
 /** Objects without creation time are all equally old. */
-export function snapshotOfCase(configYaml: string, meshYaml?: string): PushSnapshot {
+function snapshotOfCase(configYaml: string, meshYaml?: string): PushSnapshot {
   const mesh = meshOfCase(meshYaml);
   const store = createMemoryStore({ now: () => 0 });
   const { objects, problems } = parseConfigText(configYaml);

@@ -8,7 +8,7 @@ import type { EndpointOrigin } from "../convert-workload.ts";
 import type { ServiceWithEndpoints } from "../registry-state.ts";
 
 /** What users write into a service's metadata, read from its instances. */
-export const CONSUL_META = {
+const CONSUL_META = {
   protocol: "protocol",
   external: "external",
   namespace: "namespace",

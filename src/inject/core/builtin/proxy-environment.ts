@@ -32,7 +32,7 @@ export function metadataEnv({ proxyConfig }: TemplateContext): readonly Json[] {
     .map(([name, value]) => env(name, value));
 }
 
-export function trustDomain({ mesh, values }: TemplateContext): string {
+function trustDomain({ mesh, values }: TemplateContext): string {
   return mesh.trustDomain || values.text("global.trustDomain");
 }
 

@@ -9,7 +9,7 @@ export function mount(mountPath: string, name: string, readOnly = false): Json {
 
 const GKE_CERTIFICATES = "/var/run/secrets/workload-spiffe-credentials";
 
-export function isGke({ values }: TemplateContext): boolean {
+function isGke({ values }: TemplateContext): boolean {
   return values.text("global.caName") === "GkeWorkloadCertificate";
 }
 

@@ -9,7 +9,7 @@ import { uninjectPod } from "./uninject-pod.ts";
 import { readPodTemplate, type TemplatePlace, workloadPlace, writePodTemplate } from "./workload-kinds.ts";
 
 /** How the original differs from what the injected object alone shows; present only where it does. */
-export const RESTORE_ANNOTATION = "inject.pilot-agent.io/restore";
+const RESTORE_ANNOTATION = "inject.pilot-agent.io/restore";
 
 /** The object as it was before injection; undefined for what is not an injected workload. */
 export function uninjectDocument(document: unknown): Json | undefined {
