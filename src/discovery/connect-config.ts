@@ -32,6 +32,8 @@ export interface ConnectedConfig {
   /** Files first, then Kubernetes: of two objects with one name theirs counts. */
   readonly store: ConfigStore;
   readonly files: ConfigStore | undefined;
+  /** Where an object of files is written. */
+  readonly positionOf: FileStore["positionOf"];
   readonly memory: MemoryStore;
   /** The cluster's part of it. */
   readonly cluster: KubernetesStore | undefined;
@@ -121,6 +123,13 @@ export async function connectConfig(
   return {
     store,
     files,
+    positionOf: (ref) => {
+      for (const directory of directories) {
+        const position = directory.positionOf(ref);
+        if (position !== undefined) return position;
+      }
+      return undefined;
+    },
     memory,
     cluster: cluster?.store,
     registry,

@@ -15,7 +15,7 @@ const RESOURCES: { readonly [Of in keyof ReducedKinds]: WatchedResource } = {
 /** Feeds a registry with the objects of a cluster. The watches, by what they watch, are stopped with the stack. */
 export function followCluster(
   source: KubernetesSource,
-  registry: Pick<KubernetesRegistry, "set">,
+  registry: Pick<KubernetesRegistry, "set" | "setVersion">,
   onChange: (kind: keyof ReducedKinds) => void,
   opened: CloseStack,
 ): readonly (readonly [string, ObjectWatch])[] {
@@ -24,6 +24,7 @@ export function followCluster(
       resource: RESOURCES[kind],
       shape: OBJECT_SHAPES[kind],
       reduce: REDUCERS[kind],
+      onVersion: (key, version) => registry.setVersion(kind, key, version),
       onChange: (key, after) => {
         registry.set(kind, key, after);
         onChange(kind);

@@ -25,6 +25,8 @@ export interface WatchOptions<Reduced> {
   readonly reduce: (object: KubernetesObject) => Reduced | undefined;
   /** `namespace/name`, or the name alone for objects of the whole cluster. Undefined: there is none any more, or there was none. */
   readonly onChange: (key: string, after: Reduced | undefined, before: Reduced | undefined) => void;
+  /** The version of what is held, also where it says the same as before; undefined when it is gone. Before `onChange`. */
+  readonly onVersion?: (key: string, resourceVersion: string | undefined) => void;
 }
 
 export interface ObjectWatch {

@@ -19,6 +19,7 @@ import { connectPush } from "./connect-push.ts";
 import { publishRemoteRoots, publishRoots } from "./connect-roots.ts";
 import { type ConnectedStatus, connectStatus } from "./connect-status.ts";
 import { connectXds, type GrpcPort, openXdsPorts } from "./connect-xds.ts";
+import { createLocator } from "./explain/locate-objects.ts";
 import { type BasePagesOptions, createBasePages, pagesOf, servePages } from "./http/base-pages.ts";
 import { type ConfigApiOptions, createConfigApi } from "./http/config-api.ts";
 import type { DebugContext } from "./http/debug-context.ts";
@@ -165,6 +166,7 @@ export async function startDiscovery(options: StartDiscoveryOptions): Promise<Di
     source,
     registry: connected.registry,
     store: connected.store,
+    locate: createLocator({ ...connected, clusterId: options.clusterId ?? "Kubernetes" }),
     credentialProblems: credentials.problems,
     push: () => pusher.trigger("debug", FORCED_CHANGES),
     pushes: () => pusher.pushes,

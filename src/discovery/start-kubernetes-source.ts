@@ -31,7 +31,7 @@ export function startKubernetesSource(options: KubernetesSourceOptions): Started
   const client = createKubernetesClient({ access, env: environment });
   log.info("Kubernetes is read", { cluster: clusterId, context: client.name, server: client.server });
   const running = new Map<object, { readonly resource: string; freshness(): Freshness }>();
-  const watch = <Reduced>({ resource, shape, reduce, onChange }: WatchOptions<Reduced>): ObjectWatch => {
+  const watch = <Reduced>({ resource, shape, reduce, onChange, onVersion }: WatchOptions<Reduced>): ObjectWatch => {
     const { name, ...kind } = resource;
     const reflector = startReflector<Reduced>({
       client,
@@ -40,6 +40,7 @@ export function startKubernetesSource(options: KubernetesSourceOptions): Started
       shape,
       reduce,
       onChange,
+      onVersion,
       log,
       metrics,
     });

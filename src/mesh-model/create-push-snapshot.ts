@@ -25,7 +25,7 @@ import { asRegistered, clientLabels, scopeKey, scopeTraits } from "./scopes/scop
 import { selectSidecar } from "./scopes/sidecar.ts";
 import { createSnapshotCache, type SnapshotCache } from "./scopes/snapshot-cache.ts";
 import type { Service } from "./service.ts";
-import type { ServiceRegistry } from "./service-registry.ts";
+import type { DescribedEndpoint, ServiceRegistry } from "./service-registry.ts";
 import type { SnapshotParts } from "./snapshot-parts.ts";
 import { namesProxies } from "./telemetry.ts";
 import { NO_TOKEN_KEYS, type TokenKeys } from "./token-keys.ts";
@@ -33,7 +33,7 @@ import { NO_TOKEN_KEYS, type TokenKeys } from "./token-keys.ts";
 export interface PushSnapshotInput {
   readonly mesh: MeshSettings;
   readonly configs: ConfigSnapshot;
-  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "targets" | "workload">;
+  readonly registry: Pick<ServiceRegistry, "services" | "endpoints" | "describeEndpoints" | "targets" | "workload">;
   readonly version: string;
   /** None without. */
   readonly tokenKeys?: TokenKeys;
@@ -156,11 +156,22 @@ export function createPushSnapshot(input: PushSnapshotInput): PushSnapshot {
  * so that such meshes are compared with each other, not with the snapshot.
  */
 export function snapshotWithout(snapshot: PushSnapshot, left: ReadonlySet<string>): PushSnapshot {
-  const known = REUSABLE.get(snapshot);
-  if (known === undefined) throw new Error("not a snapshot of a mesh");
-  const { input } = known;
+  const { input } = reusable(snapshot);
   const version = `${input.version} without ${[...left].join(" ")}`;
   return createPushSnapshot({ ...input, version, configs: configsWithout(input.configs, left), previous: snapshot });
+}
+
+/** The endpoints of a service with the objects that they come from, as its registry knows them now: nothing of it is held. */
+export function describeEndpoints(snapshot: PushSnapshot, serviceKey: string): readonly DescribedEndpoint[] {
+  const { parts, input } = reusable(snapshot);
+  const keys = parts.endpoints.twins.get(serviceKey) ?? [serviceKey];
+  return keys.flatMap((key) => input.registry.describeEndpoints?.(key) ?? []);
+}
+
+function reusable(snapshot: PushSnapshot): Reusable {
+  const known = REUSABLE.get(snapshot);
+  if (known === undefined) throw new Error("not a snapshot of a mesh");
+  return known;
 }
 
 function buildParts(

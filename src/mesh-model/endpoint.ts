@@ -4,6 +4,9 @@ import type { Service, ServicePort } from "./service.ts";
 /** `Unknown` is what a ServiceEntry gives: without a health check. It counts as healthy. */
 export type EndpointHealth = "Unknown" | "Healthy" | "UnHealthy" | "Draining" | "Terminating";
 
+/** Annotation of a WorkloadEntry that a workload registered itself with: the name of its WorkloadGroup. */
+export const AUTO_REGISTRATION_GROUP = "istio.io/autoRegistrationGroup";
+
 export const TLS_MODE_LABEL = "security.istio.io/tlsMode";
 
 /** One address that serves one port of one service. */

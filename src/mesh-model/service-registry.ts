@@ -1,7 +1,7 @@
 import type { Endpoint, ServiceTarget } from "./endpoint.ts";
 import type { Locality } from "./locality.ts";
 import type { NetworkGateway } from "./networks.ts";
-import type { Provider, Service } from "./service.ts";
+import type { ObjectName, Provider, Service } from "./service.ts";
 
 /** What a registry reports to its listeners, by service key. A service is in one of the lists at most. */
 export interface RegistryChange {
@@ -37,6 +37,28 @@ export interface RegisteredWorkload {
   readonly network: string;
 }
 
+/** An object that an endpoint was made from. */
+export interface EndpointObject extends ObjectName {
+  /** The part of the object that the endpoint is: `spec.endpoints[2]`. */
+  readonly path?: readonly (string | number)[];
+  /** The registry's cluster that has it; absent for rule objects. */
+  readonly cluster?: string;
+  /** Another object describes the same endpoint, and counts. */
+  readonly overruledBy?: ObjectName;
+}
+
+/** An endpoint of a service with the objects that it was made from. */
+export interface DescribedEndpoint {
+  readonly endpoint: Endpoint;
+  readonly objects: readonly EndpointObject[];
+}
+
+/** A state of an object in one cluster. */
+export interface ObjectVersion {
+  readonly cluster: string;
+  readonly resourceVersion: string;
+}
+
 /** A platform that knows services and where they run. What it returns is immutable; equal answers are the same values. */
 export interface ServiceRegistry {
   readonly provider: Provider;
@@ -48,6 +70,10 @@ export interface ServiceRegistry {
   service(key: string): Service | undefined;
   /** Of all ports of the service, in the order the platform has them; empty for an unknown key. */
   endpoints(serviceKey: string): readonly Endpoint[];
+  /** The same endpoints, with what each was made from; worked out when it is asked, by the functions that made them. */
+  describeEndpoints?(serviceKey: string): readonly DescribedEndpoint[];
+  /** States of an object that the registry reads itself, and knows by its version; none for others. */
+  objectVersions?(object: ObjectName): readonly ObjectVersion[];
   /** The ports of services that run at one of the addresses, in the proxy's own namespace. */
   targets(proxy: ProxyAddresses): readonly ServiceTarget[];
   /** The workload at the proxy's addresses, also where it serves nothing. Platforms that know only services have none. */

@@ -115,7 +115,8 @@ function callEndpoint(
   const speaks = upstreamSpeech(cluster, goesTo.speaks);
   const own = tlsTo(cluster, endpoint, proxy.identity, speaks);
   const where = port === 0 ? address : `${address}:${port}`;
-  const connects = decide(place, "endpoint", `${where}, ${describeTls(own, expectedNames(cluster, endpoint))}`);
+  const text = `${where}, ${describeTls(own, expectedNames(cluster, endpoint))}`;
+  const connects = decide(place, "endpoint", text, { kind: "endpoint", cluster: goesTo.cluster, address, port });
   const server = isIP(address) === 0 ? undefined : mesh.proxyAt(address);
   if (server === undefined) {
     const text = `arrives at ${where}, where no proxy of the mesh is`;

@@ -3,10 +3,12 @@ export interface Origin {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
+  /** The part of it that is meant: `spec.endpoints[2]`. */
+  readonly path?: readonly (string | number)[];
   /** Where it stands, of objects of files. */
   readonly file?: string;
   readonly line?: number;
-  /** The cluster that has it, and which state of it counts, of objects of clusters. */
+  /** The cluster that has it, and which state of it counts where that is known, of objects of clusters. */
   readonly cluster?: string;
   readonly resourceVersion?: string;
   /** The object that counts instead of this one. */
@@ -21,6 +23,8 @@ export type Subject =
   | { readonly kind: "virtual-host"; readonly routes: string; readonly name: string }
   | { readonly kind: "route"; readonly routes: string; readonly host: string; readonly index: number }
   | { readonly kind: "cluster"; readonly name: string }
+  /** The port of a path is 0. */
+  | { readonly kind: "endpoint"; readonly cluster: string; readonly address: string; readonly port: number }
   /** An entry of an RBAC filter. */
   | { readonly kind: "access-policy"; readonly name: string }
   /** The access policies of the proxy of one action, where none of them matched. */

@@ -161,7 +161,7 @@ test("a large document that is known is not sent to the thread", async () => {
   const [parsed] = await DIRECT_PARSER.readDocuments(text, { defaultNamespace: "shop" });
   const known = [parsed?.digest ?? ""];
   expect(await parser.readDocuments(text, { defaultNamespace: "shop", known })).toEqual([
-    { digest: known[0], linesBefore: 0 },
+    { digest: known[0], linesBefore: 0, line: 1 },
   ]);
 });
 

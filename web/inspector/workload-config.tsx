@@ -204,8 +204,11 @@ function Origins({ origins }: { readonly origins: readonly Origin[] }) {
 }
 
 function OriginName({ origin }: { readonly origin: Origin }) {
-  const { kind, namespace, name, source } = origin;
-  const text = `${kind} ${namespace}/${name}${source === undefined ? "" : ` (${source.file}:${source.line})`}`;
+  const { kind, namespace, name, source, cluster, resourceVersion } = origin;
+  const inCluster =
+    cluster === undefined ? "" : ` (cluster ${cluster}${resourceVersion ? `, version ${resourceVersion}` : ""})`;
+  const where = source === undefined ? inCluster : ` (${source.file}:${source.line})`;
+  const text = `${kind} ${namespace === "" ? "" : `${namespace}/`}${name}${where}`;
   if (!origin.isListed) return text;
   return (
     <button type="button" class="link" onClick={() => openObject(origin)}>
@@ -252,7 +255,10 @@ export function ClustersTab({ clusters }: { readonly clusters: readonly ClusterS
                 <tbody>
                   {cluster.endpoints.map((endpoint) => (
                     <tr key={endpoint.address}>
-                      <th scope="row">{endpoint.address}</th>
+                      <th scope="row">
+                        {endpoint.address}
+                        <Origins origins={endpoint.origins} />
+                      </th>
                       <td>
                         <Badge tone={endpoint.isHealthy ? "ok" : "bad"}>{endpoint.health}</Badge>
                       </td>

@@ -12,6 +12,8 @@ export interface AnalyzeInput {
   readonly unreadable: readonly { readonly file: string; readonly line: number; readonly message: string }[];
   readonly meshLayers: readonly MeshLayer[];
   readonly hasCluster: boolean;
+  /** Objects that stand for what controllers would make, with what they would make it of. */
+  readonly planned?: ReadonlyMap<AnalyzedObject, AnalyzedObject>;
   /** The name of the cluster, of objects that are not of files. */
   readonly cluster?: string;
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -108,6 +108,51 @@ describe("why", () => {
   test("the inbound listener names who asks for mutual TLS", async () => {
     const { stdout } = await why("virtualInbound");
     expect(stdout).toMatch(/mutual TLS port 80\n {5}from PeerAuthentication prod\/peers/);
+  });
+
+  test("endpoints come from slices, pods and parts of ServiceEntries, with the line of each", async () => {
+    const own = {
+      apiVersion: "networking.istio.io/v1",
+      kind: "ServiceEntry",
+      metadata: metadata("outside"),
+      spec: {
+        hosts: ["out.example"],
+        ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+        resolution: "STATIC",
+        endpoints: [{ address: "192.0.2.1" }, { address: "192.0.2.2" }],
+      },
+    };
+    const slice = {
+      apiVersion: "discovery.k8s.io/v1",
+      kind: "EndpointSlice",
+      metadata: metadata("api-x", { "kubernetes.io/service-name": "api" }),
+      addressType: "IPv4",
+      ports: [{ name: "http", port: 80 }],
+      endpoints: [{ addresses: ["10.0.0.2"], targetRef: { kind: "Pod", name: "api", namespace: "prod" } }],
+    };
+    const file = put("now/more.yaml", slice);
+    writeFileSync(file, `${readFileSync(file, "utf8")}\n---\n${JSON.stringify(own, undefined, 2)}\n`);
+    const { stdout } = await why(API, "--type", "eds");
+    const mesh = join(folder, "now/mesh.yaml");
+    expect(stdout).toBe(`EDS  ${API}
+     from Service prod/api (${mesh}:5)
+  endpoint 10.0.0.2:80
+     from EndpointSlice prod/api-x (${file}:1)
+     from Pod prod/api (${mesh}:7)
+`);
+    const { stdout: json } = await why("outbound|80||out.example", "--type", "eds", "-o", "json");
+    const [{ parts }] = JSON.parse(json) as [{ readonly parts: readonly object[] }];
+    const line = readFileSync(file, "utf8")
+      .split("\n")
+      .findIndex((text) => text.includes("192.0.2.2"));
+    expect(parts[1]).toEqual({
+      kind: "endpoint",
+      name: "192.0.2.2:80",
+      // The brace of the entry is above its address.
+      origins: [
+        { kind: "ServiceEntry", namespace: "prod", name: "outside", path: ["spec", "endpoints", 1], file, line },
+      ],
+    });
   });
 
   test("a name that nothing has is an error", async () => {

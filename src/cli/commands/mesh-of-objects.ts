@@ -1,6 +1,7 @@
 import { parseMeshLayers } from "../../mesh-model/build-mesh-settings.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { TokenKeys } from "../../mesh-model/token-keys.ts";
+import { formatPath } from "../../protobuf/json/read-message.ts";
 import type { Origin } from "../../simulate/index.ts";
 import type { CommandContext } from "../framework/command.ts";
 import type { FlagSpec } from "../framework/flags.ts";
@@ -57,23 +58,28 @@ export function refusedObjects({ objects }: AnalyzeInput): readonly string[] {
   });
 }
 
-/** Adds to an object the file and line where it stands, or the cluster and its version there. */
-export function createLocator({ objects, cluster }: AnalyzeInput): (origin: Origin) => Origin {
+/** Adds to an object the file and line where it stands, or the cluster and its version there. What is planned is what it would be made of. */
+export function createLocator({ objects, planned, cluster }: AnalyzeInput): (origin: Origin) => Origin {
   const known = new Map(objects.map((object) => [`${object.kind}/${object.namespace}/${object.name}`, object]));
   return (origin) => {
-    const object = known.get(`${origin.kind}/${origin.namespace}/${origin.name}`);
-    const found = object?.locate?.([]);
-    if (found !== undefined) return { ...origin, file: found.file, line: found.line };
+    // The registry of these objects has a name of its own for the cluster.
+    const { cluster: _, ...given } = origin;
+    const shown = known.get(`${origin.kind}/${origin.namespace}/${origin.name}`);
+    const object = (shown && planned?.get(shown)) ?? shown;
+    const named = object === undefined ? given : { ...given, kind: object.kind, name: object.name };
+    const found = object?.locate?.(origin.path ?? []);
+    if (found !== undefined) return { ...named, file: found.file, line: found.line };
     const { resourceVersion } = (object?.body.metadata ?? {}) as { readonly resourceVersion?: unknown };
-    if (cluster === undefined || typeof resourceVersion !== "string") return origin;
-    return { ...origin, cluster, resourceVersion };
+    if (cluster === undefined || typeof resourceVersion !== "string") return named;
+    return { ...named, cluster, resourceVersion };
   };
 }
 
-/** `VirtualService prod/web (mesh.yaml:12)`, `VirtualService prod/web (cluster kind, version 4711)`. */
-export function originText({ kind, namespace, name, overruledBy, ...origin }: Origin): string {
-  const inCluster =
-    origin.cluster === undefined ? "" : ` (cluster ${origin.cluster}, version ${origin.resourceVersion})`;
+/** `VirtualService prod/web (mesh.yaml:12)`, `Pod prod/web-1 (cluster kind, version 4711)`, `ServiceEntry prod/db spec.endpoints[1]`. */
+export function originText({ kind, namespace, name, path, overruledBy, ...origin }: Origin): string {
+  const version = origin.resourceVersion === undefined ? "" : `, version ${origin.resourceVersion}`;
+  const inCluster = origin.cluster === undefined ? "" : ` (cluster ${origin.cluster}${version})`;
   const where = origin.file === undefined ? inCluster : ` (${origin.file}:${origin.line})`;
-  return `${kind} ${namespace}/${name}${where}${overruledBy === undefined ? "" : `, overruled by ${overruledBy}`}`;
+  const title = `${kind} ${namespace === "" ? "" : `${namespace}/`}${name}${path === undefined ? "" : ` ${formatPath(path)}`}`;
+  return `${title}${where}${overruledBy === undefined ? "" : `, overruled by ${overruledBy}`}`;
 }

@@ -16,11 +16,11 @@ export function withPlannedObjects(input: AnalyzeInput): AnalyzeInput {
   const of = (kind: string) => objects.filter((object) => object.kind === kind);
   const pods = of("Pod");
   const namespaces = new Map(of("Namespace").map(({ name, labels }) => [name, labels]));
-  const planned = objects
+  const without = objects
     .filter(({ kind }) => WORKLOADS.has(kind))
-    .filter((workload) => !pods.some((pod) => isOf(workload, pod)))
-    .map((workload, index) => podOf(workload, index, namespaces));
-  const all = [...pods, ...planned];
+    .filter((workload) => !pods.some((pod) => isOf(workload, pod)));
+  const podsOf = without.map((workload, index) => [podOf(workload, index, namespaces), workload] as const);
+  const all = [...pods, ...podsOf.map(([pod]) => pod)];
   const slices = of("EndpointSlice");
   const services = of("Service").filter(
     (service) =>
@@ -29,7 +29,9 @@ export function withPlannedObjects(input: AnalyzeInput): AnalyzeInput {
           namespace === service.namespace && labels["kubernetes.io/service-name"] === service.name,
       ),
   );
-  return { ...input, objects: [...objects, ...planned, ...services.flatMap((service) => slicesOf(service, all))] };
+  const ofServices = services.flatMap((service) => slicesOf(service, all).map((slice) => [slice, service] as const));
+  const planned = new Map([...podsOf, ...ofServices]);
+  return { ...input, objects: [...objects, ...planned.keys()], planned };
 }
 
 function isOf({ body, namespace }: AnalyzedObject, pod: AnalyzedObject): boolean {

@@ -155,6 +155,13 @@ test("a request of files arrives at the planned pod, at the named port of its co
   expect(stdout).toMatch(/route +route 2: prefix \/\n +from VirtualService prod\/api \(.*mesh\.yaml:\d+\)/);
 });
 
+test("an endpoint comes from what is written: planned slices are their Service, planned pods their Deployment", async () => {
+  const { stdout } = await call("http://api/users");
+  expect(stdout).toMatch(
+    /endpoint +240\.0\.0\.\d:8080, with mutual TLS.*\n +from Service prod\/api \(.*mesh\.yaml:\d+\)\n +from Deployment prod\/api \(.*mesh\.yaml:\d+\)\n/,
+  );
+});
+
 test("a denied request names the policy and exits with 3", async () => {
   const { code, stdout } = await call("http://api/admin/x");
   expect(code).toBe(3);

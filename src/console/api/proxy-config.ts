@@ -7,6 +7,9 @@ export interface Origin {
   readonly name: string;
   /** Where its user has written it, when that is known. */
   readonly source?: FilePosition;
+  /** Of objects of clusters: which has it, and its version there. */
+  readonly cluster?: string;
+  readonly resourceVersion?: string;
   /** The object that counts instead of this one: `VirtualService shop/reviews`. */
   readonly overruledBy?: string;
   /** One of `/api/objects`, which can be opened. */
@@ -28,6 +31,7 @@ export interface ClusterState {
 
 export interface EndpointState {
   readonly address: string;
+  readonly origins: readonly Origin[];
   /** `healthy`, or Envoy's words why not. */
   readonly health: string;
   readonly isHealthy: boolean;

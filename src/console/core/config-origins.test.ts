@@ -8,6 +8,27 @@ const origins = createConfigOrigins(
   [
     { type: "cds", name: "outbound|9080||reviews", origins: [origin("ServiceEntry", "reviews")], parts: [] },
     {
+      type: "eds",
+      name: "outbound|9080||reviews",
+      origins: [],
+      parts: [
+        {
+          kind: "endpoint",
+          name: "10.0.0.2:9080",
+          origins: [
+            { ...origin("Pod", "reviews-1"), cluster: "c1", resourceVersion: "7" },
+            { ...origin("WorkloadEntry", "vm"), file: "vm.yaml", line: 3 },
+          ],
+        },
+      ],
+    },
+    {
+      type: "cds",
+      name: "outbound|80||outside",
+      origins: [],
+      parts: [{ kind: "endpoint", name: "example.com:80", origins: [origin("ServiceEntry", "outside")] }],
+    },
+    {
       type: "lds",
       name: "virtualInbound",
       origins: [],
@@ -42,6 +63,15 @@ test("origins are found by cluster, listener part, virtual host and place of the
 test("an object that is listed can be opened, and says where its user has written it", () => {
   const source = { file: "rules.yaml", line: 12 };
   expect(origins.rule("9080", HOST, 10)).toEqual([{ ...origin("VirtualService", "canary"), isListed: true, source }]);
+});
+
+test("origins of endpoints say in which cluster and version, or in which file, an object is", () => {
+  expect(origins.endpoint("outbound|9080||reviews", "10.0.0.2:9080")).toEqual([
+    { ...origin("Pod", "reviews-1"), cluster: "c1", resourceVersion: "7", isListed: false },
+    { ...origin("WorkloadEntry", "vm"), source: { file: "vm.yaml", line: 3 }, isListed: false },
+  ]);
+  expect(origins.endpoint("outbound|80||outside", "example.com:80")).toMatchObject([{ name: "outside" }]);
+  expect(origins.endpoint("outbound|9080||reviews", "10.0.0.9:9080")).toEqual([]);
 });
 
 test("what nobody has explained has no origin", () => {

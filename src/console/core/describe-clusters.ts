@@ -24,7 +24,9 @@ export function describeClusters(clusters: unknown, dump: ConfigDump, origins: C
         ...(parsed === undefined ? {} : { port: parsed.port }),
         ...(parsed?.subset ? { subset: parsed.subset } : {}),
         ...(config.type === undefined ? {} : { type: String(config.type) }),
-        endpoints: list(status.host_statuses).map(asJsonObject).map(endpoint),
+        endpoints: list(status.host_statuses)
+          .map(asJsonObject)
+          .map((host) => endpoint(host, (address) => origins.endpoint(name, address))),
         origins: known.length > 0 ? known : markedOrigins(config),
       } satisfies ClusterState;
     })
@@ -43,7 +45,10 @@ export function clusterLabel(name: string): string {
   return [host.split(".")[0], subset, `port ${port}`].filter((each) => each !== "").join(" ");
 }
 
-function endpoint(status: Readonly<Record<string, unknown>>): EndpointState {
+function endpoint(
+  status: Readonly<Record<string, unknown>>,
+  originsOf: (address: string) => EndpointState["origins"],
+): EndpointState {
   const stats = new Map(
     list(status.stats)
       .map(asJsonObject)
@@ -52,8 +57,10 @@ function endpoint(status: Readonly<Record<string, unknown>>): EndpointState {
   const locality = asJsonObject(status.locality);
   const where = [locality.region, locality.zone, locality.sub_zone].filter(Boolean).join("/");
   const problems = healthProblems(asJsonObject(status.health_status));
+  const address = addressText(status.address);
   return {
-    address: addressText(status.address),
+    address,
+    origins: originsOf(address),
     health: problems.length === 0 ? "healthy" : problems.join("; "),
     isHealthy: problems.length === 0,
     weight: Number(status.weight ?? 1),

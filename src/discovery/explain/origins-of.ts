@@ -3,12 +3,14 @@ import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapsh
 import { selects } from "../../mesh-model/selector.ts";
 import { objectOf } from "../../mesh-model/service.ts";
 import type { Origin, Subject } from "../../simulate/index.ts";
+import { endpointOrigins } from "./endpoint-origins.ts";
 
 /** What parts of a proxy's configuration were made from. Whoever records what generators read can take its place. */
 export type OriginsOf = (subject: Subject) => readonly Origin[];
 
 /** By the indexes that the generators ask: the objects that apply, those that others overrule after them. */
 export function originsOf(view: ProxyView): OriginsOf {
+  const ofEndpoint = endpointOrigins(view);
   return (subject) => {
     switch (subject.kind) {
       case "name":
@@ -23,6 +25,8 @@ export function originsOf(view: ProxyView): OriginsOf {
         return routeOrigins(view, hostOf(subject.host));
       case "cluster":
         return clusterOrigins(view, subject.name);
+      case "endpoint":
+        return ofEndpoint(subject.cluster, subject.address, subject.port);
       case "access-policy":
         return policyNamed(subject.name);
       case "access-policies":

@@ -1,3 +1,7 @@
+import { parseClusterName } from "../../envoy-config/index.ts";
+import { joinHostPort } from "../../net/host-port.ts";
+import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
+import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
 import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
 import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { Origin, Subject } from "../../simulate/index.ts";
@@ -14,7 +18,7 @@ export interface Explanation {
 }
 
 export interface ExplainedPart {
-  /** `virtual host`, `route`, `filter chain`, `access policy`, `token rule`. */
+  /** `virtual host`, `route`, `filter chain`, `access policy`, `token rule`, `endpoint`. */
   readonly kind: string;
   readonly name: string;
   readonly origins: readonly Origin[];
@@ -26,24 +30,32 @@ export function explainWhy(
   wanted: string,
   originsOf: OriginsOf,
 ): readonly Explanation[] {
+  const hasOwnEndpoints = endpointsInside(resources);
   return resources.flatMap((resource) => {
     const isWhole = resource.name === wanted && resource.type !== "nds";
     // Others have no parts that are asked for by name: a mesh has thousands of them.
     if (!isWhole && resource.type !== "rds" && resource.type !== "nds") return [];
-    const { origins, parts } = explain(resource, originsOf, isWhole ? undefined : wanted);
+    const { origins, parts } = explain(resource, { originsOf, hasOwnEndpoints, ...(!isWhole && { only: wanted }) });
     if (!isWhole && parts.length === 0) return [];
     return [{ type: resource.type, name: resource.name, origins, parts }];
   });
 }
 
-/** Everything that has an origin of its own: clusters, listeners with their chains, routes by virtual host. Endpoints have their cluster's. */
+/** Everything that has an origin of its own: clusters, endpoints, listeners with their chains, routes by virtual host. */
 export function explainAll(resources: readonly ExplainedResource[], originsOf: OriginsOf): readonly Explanation[] {
+  const hasOwnEndpoints = endpointsInside(resources);
   return resources
-    .filter(({ type }) => type === "cds" || type === "lds" || type === "rds")
+    .filter(({ type }) => type !== "ecds" && type !== "nds")
     .map((resource) => {
       const { type, name } = resource;
-      return { type, name, ...explain(resource, originsOf, undefined) };
+      return { type, name, ...explain(resource, { originsOf, hasOwnEndpoints }) };
     });
+}
+
+/** Whether a cluster may have endpoints inside of it. Those of most are sent by themselves, and decoding thousands of clusters takes long. */
+function endpointsInside(resources: readonly ExplainedResource[]): (cluster: string) => boolean {
+  const assigned = new Set(resources.flatMap(({ type, name }) => (type === "eds" ? name : [])));
+  return (cluster) => !assigned.has(cluster) && parseClusterName(cluster)?.direction === "outbound";
 }
 
 interface Explained {
@@ -51,13 +63,24 @@ interface Explained {
   readonly parts: readonly ExplainedPart[];
 }
 
-/** `only`: parts of this name alone, where the resource has another. */
-function explain(resource: ExplainedResource, originsOf: OriginsOf, only: string | undefined): Explained {
+interface ExplainOptions {
+  readonly originsOf: OriginsOf;
+  readonly hasOwnEndpoints: (cluster: string) => boolean;
+  /** Parts of this name alone, where the resource has another. */
+  readonly only?: string;
+}
+
+function explain(resource: ExplainedResource, { originsOf, hasOwnEndpoints, only }: ExplainOptions): Explained {
   const { type, name } = resource;
   switch (type) {
-    case "cds":
-    case "eds":
-      return { origins: originsOf({ kind: "cluster", name }), parts: [] };
+    case "cds": {
+      const assignment = hasOwnEndpoints(name) ? (resource.value as Cluster).loadAssignment : undefined;
+      return { origins: originsOf({ kind: "cluster", name }), parts: endpointParts(name, assignment, originsOf) };
+    }
+    case "eds": {
+      const parts = endpointParts(name, resource.value as ClusterLoadAssignment, originsOf);
+      return { origins: originsOf({ kind: "cluster", name }), parts };
+    }
     case "lds":
       return {
         origins: originsOf({ kind: "listener", name }),
@@ -76,6 +99,26 @@ function explain(resource: ExplainedResource, originsOf: OriginsOf, only: string
 }
 
 const NOTHING: Explained = { origins: [], parts: [] };
+
+function endpointParts(
+  cluster: string,
+  assignment: ClusterLoadAssignment | undefined,
+  originsOf: OriginsOf,
+): readonly ExplainedPart[] {
+  const all = (assignment?.endpoints ?? []).flatMap(({ lbEndpoints = [] }) => lbEndpoints);
+  return all.map(({ endpoint }) => {
+    const { address = "", portValue = 0 } = endpoint?.address?.socketAddress ?? {};
+    const path = endpoint?.address?.pipe?.path;
+    const [place, port] = path === undefined ? [address, portValue] : [path, 0];
+    const origins = originsOf({ kind: "endpoint", cluster, address: place, port });
+    return { kind: "endpoint", name: formatPlace(place, port), origins };
+  });
+}
+
+/** `10.0.0.2:8080`, `[fd00::2]:8080`, `/run/app.sock`. */
+function formatPlace(address: string, port: number): string {
+  return port === 0 ? address : joinHostPort(address, port);
+}
 
 function routeParts(
   routes: string,

@@ -4,6 +4,7 @@ import type { NetworkGateway } from "../../mesh-model/networks.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
 import type { CredentialProblem } from "../credentials/credential-problems.ts";
+import type { Locate } from "../explain/locate-objects.ts";
 import type { Conflicts } from "../mesh-figures.ts";
 import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
 import type { SourceFreshness } from "../source-freshness.ts";
@@ -15,6 +16,8 @@ export interface DebugContext {
   readonly source: CachingSource;
   readonly registry: Pick<AggregateRegistry, "services" | "endpoints" | "targets">;
   readonly store: ConfigStore;
+  /** Where objects of explanations are. */
+  readonly locate: Locate;
   /** Credentials that connected proxies ask for and do not get. */
   readonly credentialProblems: () => readonly CredentialProblem[];
   /** Makes a new snapshot and pushes it. */

@@ -23,6 +23,8 @@ export interface ParsedDocument {
   /** Of its text. */
   readonly digest: string;
   readonly linesBefore: number;
+  /** Where its content begins, in the whole text. */
+  readonly line: number;
   /** Absent for a known digest. */
   readonly result?: DocumentResult;
 }
@@ -57,8 +59,23 @@ export function parseDocument(
   { known: _, ...options }: ReadOptions,
 ): ParsedDocument {
   const digest = digestOf(text);
-  if (known.has(digest)) return { digest, linesBefore };
-  return { digest, linesBefore, result: withFewProblems(readDocument(text, options)) };
+  const line = linesBefore + firstLine(text);
+  if (known.has(digest)) return { digest, linesBefore, line };
+  return { digest, linesBefore, line, result: withFewProblems(readDocument(text, options)) };
+}
+
+/** Neither blank nor a comment, a directive or the mark between documents. */
+const BEFORE_CONTENT = /^(?:\s*(?:#.*)?|%.*|---\s*(?:#.*)?)$/;
+
+function firstLine(text: string): number {
+  let line = 1;
+  for (let start = 0; start < text.length; line += 1) {
+    const end = text.indexOf("\n", start);
+    const stop = end === -1 ? text.length : end;
+    if (!BEFORE_CONTENT.test(text.slice(start, stop))) return line;
+    start = stop + 1;
+  }
+  return 1;
 }
 
 export function digestOf(text: string): string {

@@ -49,7 +49,10 @@ async function readEach(
       documents.push(parseDocument(document, known, options));
     else {
       const parsed = await thread.readDocuments(Buffer.from(document.text), options);
-      documents.push(...parsed.map((found) => ({ ...found, linesBefore: found.linesBefore + document.linesBefore })));
+      const { linesBefore: before } = document;
+      documents.push(
+        ...parsed.map((one) => ({ ...one, linesBefore: one.linesBefore + before, line: one.line + before })),
+      );
     }
     if (performance.now() < turnEnds) continue;
     await setImmediate();

@@ -3,7 +3,8 @@ import type { ServiceEntrySpec } from "../../istio-api/specs.ts";
 import { parseProtocol } from "../../istio-api/values/protocol.ts";
 import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import { type Resolution, type Service, type ServicePort, serviceKey } from "../../mesh-model/service.ts";
-import { type EndpointOrigin, toEndpoint, type Workload, withTopology } from "./convert-workload.ts";
+import type { DescribedEndpoint } from "../../mesh-model/service-registry.ts";
+import { type EndpointOrigin, objectsOfWorkload, toEndpoint, type Workload, withTopology } from "./convert-workload.ts";
 import type { ServiceWithEndpoints } from "./registry-state.ts";
 import { parseTrafficDistribution, TRAFFIC_DISTRIBUTION } from "./traffic-distribution.ts";
 
@@ -59,23 +60,45 @@ function toService(
 }
 
 function endpointsOf(
-  { spec, name, namespace }: ConfigObject<"ServiceEntry">,
+  entry: ConfigObject<"ServiceEntry">,
   hostname: string,
   selected: readonly Workload[],
   origin: EndpointOrigin,
 ): readonly Endpoint[] {
-  const workloads: readonly Workload[] =
-    spec.workloadSelector !== undefined
-      ? selected
-      : spec.endpoints.map((entry, index) => {
-          const labels = withTopology(entry.labels, entry, origin);
-          return { entry, labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
-        });
+  return workloadsOf(entry, hostname, selected, origin).flatMap((workload) =>
+    entry.spec.ports.map((port) => toEndpoint(workload, port, origin)),
+  );
+}
+
+/** The endpoints of one host of the entry, with what each was made from: a workload, a part of the entry, or all of it. */
+export function describeEntryEndpoints(
+  entry: ConfigObject<"ServiceEntry">,
+  hostname: string,
+  selected: readonly Workload[],
+  origin: EndpointOrigin,
+): readonly DescribedEndpoint[] {
+  const { spec, kind, namespace, name } = entry;
+  return workloadsOf(entry, hostname, selected, origin).flatMap((workload, index) => {
+    const isListed = spec.endpoints.length > 0;
+    const own = { kind, namespace, name, ...(isListed && { path: ["spec", "endpoints", index] }) };
+    const objects = spec.workloadSelector === undefined ? [own] : objectsOfWorkload(workload);
+    return spec.ports.map((port) => ({ endpoint: toEndpoint(workload, port, origin), objects }));
+  });
+}
+
+function workloadsOf(
+  { spec, name, namespace }: ConfigObject<"ServiceEntry">,
+  hostname: string,
+  selected: readonly Workload[],
+  origin: EndpointOrigin,
+): readonly Workload[] {
+  if (spec.workloadSelector !== undefined) return selected;
   const isDns = spec.resolution === "DNS" || spec.resolution === "DNS_ROUND_ROBIN";
-  if (workloads.length === 0 && spec.workloadSelector === undefined && isDns) {
-    return spec.ports.map((port) => toEndpoint(itself(hostname, name, namespace), port, origin));
-  }
-  return workloads.flatMap((workload) => spec.ports.map((port) => toEndpoint(workload, port, origin)));
+  if (spec.endpoints.length === 0 && isDns) return [itself(hostname, name, namespace)];
+  return spec.endpoints.map((entry, index) => {
+    const labels = withTopology(entry.labels, entry, origin);
+    return { entry, labels, namespace, name: `${name}-${index}`, isUnhealthy: false };
+  });
 }
 
 /** Names without endpoints are resolved by the proxies as they are. */

@@ -2,8 +2,9 @@ import type { ConfigObject } from "../../istio-api/config-object.ts";
 import type { ServiceEntryPort, WorkloadEntrySpec } from "../../istio-api/specs.ts";
 import { isUnixAddress } from "../../istio-api/values/address.ts";
 import { TOPOLOGY } from "../../istio-api/values/topology-labels.ts";
-import { type Endpoint, TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
+import { AUTO_REGISTRATION_GROUP, type Endpoint, TLS_MODE_LABEL } from "../../mesh-model/endpoint.ts";
 import { type Locality, labelledLocality, parseLocality } from "../../mesh-model/locality.ts";
+import type { EndpointObject } from "../../mesh-model/service-registry.ts";
 import { formatSpiffe } from "../../mesh-model/workload-identity.ts";
 
 /** Something with an address: a WorkloadEntry, or an endpoint written into a ServiceEntry. */
@@ -13,6 +14,8 @@ export interface Workload {
   readonly namespace: string;
   readonly name: string;
   readonly isUnhealthy: boolean;
+  /** The WorkloadGroup that the workload registered itself with. */
+  readonly group?: string;
   /** Where the workload is a pod of a platform, which knows more of it than an entry could say: its endpoint, on no port yet. */
   readonly pod?: Endpoint;
 }
@@ -39,7 +42,22 @@ export function toWorkload(
   origin: Pick<EndpointOrigin, "clusterId" | "networkOf">,
 ): Workload {
   const all = withTopology({ ...spec.labels, ...labels }, spec, origin);
-  return { entry: spec, labels: all, namespace, name, isUnhealthy: isUnhealthy(annotations, status) };
+  const group = annotations[AUTO_REGISTRATION_GROUP];
+  return {
+    entry: spec,
+    labels: all,
+    namespace,
+    name,
+    isUnhealthy: isUnhealthy(annotations, status),
+    ...(group && { group }),
+  };
+}
+
+/** What a workload that a selector chose is made from. */
+export function objectsOfWorkload({ namespace, name, group, pod }: Workload): readonly EndpointObject[] {
+  if (pod !== undefined) return [{ kind: "Pod", namespace, name, cluster: pod.clusterId }];
+  const entry = { kind: "WorkloadEntry", namespace, name };
+  return group === undefined ? [entry] : [entry, { kind: "WorkloadGroup", namespace, name: group }];
 }
 
 /** Rules choose workloads by their locality too, so that it is among the labels; a network that is a label already stays. */

@@ -8,7 +8,9 @@ import type {
 } from "../../mesh-model/service-registry.ts";
 
 /** Several registries as one view. Kubernetes comes first: its services beat others of the same name. */
-export interface AggregateRegistry extends Omit<ServiceRegistry, "provider" | "clusterId"> {
+export interface AggregateRegistry
+  extends Omit<ServiceRegistry, "provider" | "clusterId" | "describeEndpoints" | "objectVersions">,
+    Required<Pick<ServiceRegistry, "describeEndpoints" | "objectVersions">> {
   /** Returns what takes the registry out again. */
   add(registry: ServiceRegistry): () => void;
   gateways(): readonly NetworkGateway[];
@@ -50,6 +52,9 @@ export function createAggregateRegistry(initial: readonly ServiceRegistry[] = []
     service: (key) => first(registries, (registry) => registry.service(key)),
     endpoints: (key) =>
       first(registries, (registry) => (registry.service(key) ? registry.endpoints(key) : undefined)) ?? [],
+    describeEndpoints: (key) =>
+      first(registries, (registry) => (registry.service(key) ? registry.describeEndpoints?.(key) : undefined)) ?? [],
+    objectVersions: (object) => registries.flatMap((registry) => registry.objectVersions?.(object) ?? []),
     targets: (proxy: ProxyAddresses) => registries.flatMap((registry) => registry.targets(proxy)),
     workload: (proxy) => first(registries, (registry) => registry.workload?.(proxy)),
     gateways: () => registries.flatMap((registry) => registry.gateways?.() ?? []),

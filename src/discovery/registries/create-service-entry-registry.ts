@@ -6,7 +6,7 @@ import type { ConfigSnapshot, ConfigStore } from "../../mesh-model/config-store.
 import { selects } from "../../mesh-model/selector.ts";
 import type { AutoAllocated, Service } from "../../mesh-model/service.ts";
 import type { ServiceRegistry } from "../../mesh-model/service-registry.ts";
-import { convertServiceEntry } from "./convert-service-entry.ts";
+import { convertServiceEntry, describeEntryEndpoints } from "./convert-service-entry.ts";
 import { type EndpointOrigin, toWorkload, type Workload, type WorkloadSource } from "./convert-workload.ts";
 import { createRegistryState, type ServiceWithEndpoints } from "./registry-state.ts";
 
@@ -110,6 +110,11 @@ export function createServiceEntryRegistry({
     services,
     service,
     endpoints,
+    describeEndpoints: (key) => {
+      const { source, hostname = "" } = service(key) ?? {};
+      const known = source && converted.get(objectKey(source));
+      return known === undefined ? [] : describeEntryEndpoints(known.entry, hostname, known.selected, endpointOrigin);
+    },
     targets,
     subscribe,
     setTrustDomain: (trustDomain) => {

@@ -1,4 +1,4 @@
-import type { AnyConfigObject, ObjectRef } from "../../istio-api/config-object.ts";
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
 import { decodeObject } from "../../istio-api/decode/decode-object.ts";
 import type { DocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
@@ -35,6 +35,8 @@ export interface KubernetesStore extends ConfigStore {
   namespacesChanged(): void;
   /** Of namespaces that are looked at, objects with errors included. */
   rules(): readonly KubernetesRule[];
+  /** The version of an object as the API server has it now; undefined for what no API server gave. */
+  versionOf(ref: ObjectRef): string | undefined;
   /** Called after each commit of something that was set, be it that no rule says anything else than before. */
   subscribeRules(listener: () => void): () => void;
 }
@@ -88,6 +90,7 @@ export function createKubernetesStore(isDiscovered: (namespace: string) => boole
       if (rule !== undefined && rule.problems.length > 0) faulty.add(key);
     },
     rules: shownRules,
+    versionOf: (ref) => rules.get(objectKey(ref))?.origin?.resourceVersion,
     subscribeRules: (listener) => {
       const entry = () => listener();
       listeners.add(entry);

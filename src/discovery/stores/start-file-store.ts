@@ -5,7 +5,7 @@ import { createDebounced } from "../../base/debounce.ts";
 import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { WatchSet } from "../../files/watch/watch-set.ts";
-import { type AnyConfigObject, objectKey } from "../../istio-api/config-object.ts";
+import { type AnyConfigObject, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
 import { type DocumentProblem, describeDocumentProblem } from "../../istio-api/decode/parse-config-text.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
 import {
@@ -43,6 +43,13 @@ export interface FileStoreOptions {
 export interface FileStore extends ConfigStore, Handle {
   /** Secrets of the directory. */
   readonly credentials: CredentialStore;
+  /** Where the object is written that counts; undefined for what is in no file. */
+  positionOf(ref: ObjectRef): FilePosition | undefined;
+}
+
+export interface FilePosition {
+  readonly file: string;
+  readonly line: number;
 }
 
 /**
@@ -131,6 +138,7 @@ export async function startFileStore(options: FileStoreOptions): Promise<FileSto
     },
     subscribe: publisher.subscribe,
     credentials,
+    positionOf: (ref: ObjectRef) => state.origins.get(objectKey(ref)),
     ended: new Promise<void>(() => undefined),
     stop: () => owned.close(),
   });
@@ -155,8 +163,8 @@ class StoreError extends CodedError<"directory-unreadable"> {}
 
 export interface Assembled {
   readonly objects: ObjectMap;
-  /** The file each object came from. */
-  readonly origins: ReadonlyMap<string, string>;
+  /** Where each object came from. */
+  readonly origins: ReadonlyMap<string, FilePosition>;
   /** Secrets by `namespace/name`, with the file each came from. */
   readonly credentials: ReadonlyMap<string, { readonly data: CredentialData; readonly origin: string }>;
   readonly problems: readonly DocumentProblem[];
@@ -168,13 +176,13 @@ export interface Assembled {
  */
 export function assemble(files: readonly ReadFile[], previous: Assembled): Assembled {
   const objects = new Map<string, AnyConfigObject>();
-  const origins = new Map<string, string>();
+  const origins = new Map<string, FilePosition>();
   const credentials = new Map<string, { readonly data: CredentialData; readonly origin: string }>();
   const problems: DocumentProblem[] = [];
   for (const file of files) {
     const ofFile: DocumentProblem[] = [];
     if (file.failure !== undefined) ofFile.push(problemOf(file.path, file.failure));
-    for (const { result, linesBefore } of file.documents) {
+    for (const { result, linesBefore, line } of file.documents) {
       ofFile.push(
         ...result.problems.map((problem) => ({ ...problem, file: file.path, line: problem.line + linesBefore })),
       );
@@ -188,10 +196,10 @@ export function assemble(files: readonly ReadFile[], previous: Assembled): Assem
       const first = origins.get(key);
       if (first === undefined) {
         objects.set(key, withAge(result.object, file.mtimeMs, previous.objects.get(key)));
-        origins.set(key, file.path);
+        origins.set(key, { file: file.path, line });
       } else {
         const { kind, namespace, name } = result.object;
-        const message = `${kind} ${namespace}/${name} is also in ${first}, which is used`;
+        const message = `${kind} ${namespace}/${name} is also in ${first.file}, which is used`;
         ofFile.push({ ...problemOf(file.path, message, linesBefore + 1), object: { kind, namespace, name } });
       }
     }
@@ -211,7 +219,7 @@ function keepLastGood(
     credentials,
   }: {
     readonly objects: Map<string, AnyConfigObject>;
-    readonly origins: Map<string, string>;
+    readonly origins: Map<string, FilePosition>;
     readonly credentials: Map<string, { readonly data: CredentialData; readonly origin: string }>;
   },
 ): void {
@@ -222,9 +230,11 @@ function keepLastGood(
     if (isUnknown && !credentials.has(key) && isFrom(file.path, known.origin)) credentials.set(key, known);
   const named = new Set(bad.flatMap(({ result }) => (result.ref === undefined ? [] : [objectKey(result.ref)])));
   for (const [key, object] of previous.objects) {
-    if (objects.has(key) || !isFrom(file.path, previous.origins.get(key)) || !(isUnknown || named.has(key))) continue;
+    const position = previous.origins.get(key);
+    if (objects.has(key) || position === undefined || !isFrom(file.path, position.file)) continue;
+    if (!isUnknown && !named.has(key)) continue;
     objects.set(key, object);
-    origins.set(key, file.path);
+    origins.set(key, position);
   }
 }
 

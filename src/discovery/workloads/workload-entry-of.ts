@@ -1,10 +1,11 @@
 import type { ConfigObject } from "../../istio-api/config-object.ts";
+import { AUTO_REGISTRATION_GROUP } from "../../mesh-model/endpoint.ts";
 import { formatLocality } from "../../mesh-model/locality.ts";
 import type { ProxyNode } from "../../mesh-model/proxy/proxy-node.ts";
 
 /** Names of annotations are those of the reference: tools and people look for them. */
 export const REGISTRATION = {
-  group: "istio.io/autoRegistrationGroup",
+  group: AUTO_REGISTRATION_GROUP,
   controller: "istio.io/workloadController",
   connectedAt: "istio.io/connectedAt",
   disconnectedAt: "istio.io/disconnectedAt",

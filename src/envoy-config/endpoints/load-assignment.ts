@@ -25,6 +25,15 @@ export function isKnownAssignment(scope: OutboundScope, clusterName: string): bo
   return targetOf(scope, clusterName) !== undefined;
 }
 
+/** What the assignment of a cluster is made from; undefined where nothing is known of the name. */
+export function assignedEndpoints(
+  scope: OutboundScope,
+  clusterName: string,
+): { readonly service: Service; readonly endpoints: readonly Endpoint[] } | undefined {
+  const target = targetOf(scope, clusterName);
+  return target && { service: target.service, endpoints: candidates(scope, target) };
+}
+
 /** Several objects may share the ports of one host among them. */
 function targetOf(scope: OutboundScope, name: string): AssignmentTarget | undefined {
   const plain = parseClusterName(name);

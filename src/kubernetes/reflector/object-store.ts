@@ -5,6 +5,8 @@ export interface ObjectStoreOptions<Reduced> {
   /** Undefined: not wanted. May throw, which counts as not wanted. */
   reduce(object: ApiObject): Reduced | undefined;
   onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
+  /** The version of what is stored, also where it says the same as before; undefined when it is gone. Before `onChange`. */
+  onVersion?(key: string, resourceVersion: string | undefined): void;
   onReduceFailure(key: string, failure: unknown): void;
 }
 
@@ -49,6 +51,7 @@ export class ObjectStore<Reduced> {
       return;
     }
     this.#touch(key);
+    this.#options.onVersion?.(key, object.metadata.resourceVersion);
     if (before !== undefined && isDeepStrictEqual(before, value)) return;
     this.#stored.set(key, value);
     this.#options.onChange(key, value, before);
@@ -58,6 +61,7 @@ export class ObjectStore<Reduced> {
     const before = this.#stored.get(key);
     this.#touch(key);
     if (!this.#stored.delete(key)) return;
+    this.#options.onVersion?.(key, undefined);
     this.#options.onChange(key, undefined, before);
   }
 

@@ -20,6 +20,8 @@ export interface ReflectorOptions<Reduced> {
   reduce(object: ApiObject): Reduced | undefined;
   /** The key is namespace/name, or name. Called in the order of changes, also for those before the first sync. */
   onChange(key: string, after: Reduced | undefined, before: Reduced | undefined): void;
+  /** Of what is held, also where a new version says the same as before; undefined when it is gone. Before `onChange`. */
+  onVersion?: ((key: string, resourceVersion: string | undefined) => void) | undefined;
   /** Once, when everything that was there at the start has been read. */
   onSynced?(): void;
   /** Between failures; 0.8 to 30 s when absent. */

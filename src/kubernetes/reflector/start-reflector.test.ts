@@ -61,6 +61,21 @@ test("everything comes as a stream first, then the watch goes on from the bookma
   for (const each of seconds) expect(each).toSatisfy((value: number) => value >= 300 && value <= 600);
 });
 
+test("versions are those of what is held, also of a change that says the same, and of nothing else", async () => {
+  await using opened = new CloseStack();
+  const objects = [thing("a", 3, 1), thing("b", 4, 1), { metadata: { name: "c", resourceVersion: "5" } }];
+  const server = await serve(opened, objects, (request) => {
+    const stream = request.stream();
+    stream.send({ type: "MODIFIED", object: thing("a", 11, 1) });
+    stream.send({ type: "DELETED", object: thing("b", 12, 1) });
+    stream.send({ type: "ADDED", object: thing("d", 13, 1) });
+  });
+  const reflector = reflectThings(opened, server.access);
+  await until("the last change came", () => reflector.content()["default/d"] === 1);
+  expect(reflector.changes).not.toContain("default/a 1 > 1");
+  expect(Object.fromEntries(reflector.versions)).toEqual({ "default/a": "11", "default/d": "13" });
+});
+
 test("a server without streamed lists is listed in pages, from its memory at first", async () => {
   await using opened = new CloseStack();
   const server = opened.add(await startModelApiServer({ streamsLists: false, pageSize: 2 }));

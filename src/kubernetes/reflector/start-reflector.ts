@@ -23,6 +23,7 @@ export function startReflector<Reduced>(options: ReflectorOptions<Reduced>): Ref
   const { signal } = stopped;
   const store = new ObjectStore<Reduced>({
     reduce: options.reduce,
+    ...(options.onVersion && { onVersion: options.onVersion }),
     onReduceFailure: (key, failure) =>
       log.error("object cannot be used", { resource: label, object: key, error: errorMessage(failure) }),
     onChange(key, after, before) {

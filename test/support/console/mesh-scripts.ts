@@ -228,6 +228,7 @@ function detail(name: string): WorkloadDetail {
             requests: 812,
             errors: 0,
             openConnections: 2,
+            origins: [{ kind: "WorkloadEntry", namespace: "shop", name: "catalogue-v2", isListed: true }],
           },
         ],
         origins: [

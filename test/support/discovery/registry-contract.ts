@@ -64,6 +64,16 @@ export function describeServiceRegistry(adapter: string, start: () => Platform):
       expect(seen).toHaveLength(2);
     });
 
+    test("describes each endpoint as it is, with an object that it comes from", () => {
+      const { registry, set } = start();
+      set("web", ["10.0.0.1", "10.0.0.2"]);
+      const key = registry.services()[0]?.key ?? "";
+      const described = registry.describeEndpoints?.(key) ?? [];
+      expect(described.map(({ endpoint }) => endpoint)).toEqual(registry.endpoints(key));
+      for (const { objects } of described) expect(objects).toMatchObject([{ namespace: "prod" }]);
+      expect(registry.describeEndpoints?.("nothing")).toEqual([]);
+    });
+
     test("forgets a service that is gone", () => {
       const { registry, set, remove } = start();
       set("web", ["10.0.0.1"]);

@@ -30,13 +30,15 @@ export function createScriptedCluster(): ScriptedCluster {
     for (const { resource, notify } of [...watches]) if (resource.plural === plural) notify(key, object);
   };
   return {
-    watch: ({ resource, reduce, onChange }) => {
+    watch: ({ resource, reduce, onChange, onVersion }) => {
       const known = new Map<string, ReturnType<typeof reduce>>();
       const notify: Notify = (key, object) => {
         const after = object === undefined ? undefined : reduce(object);
         const before = known.get(key);
         if (after === undefined) known.delete(key);
         else known.set(key, after);
+        const { resourceVersion } = (object?.metadata ?? {}) as { readonly resourceVersion?: string };
+        if (after !== undefined || before !== undefined) onVersion?.(key, after && resourceVersion);
         if (after !== undefined || before !== undefined) onChange(key, after, before);
       };
       const watch = { resource, notify };

@@ -13,6 +13,8 @@ export const THINGS: ResourceKind = { group: "test.example", version: "v1", plur
 export interface Reflected extends Reflector<number> {
   /** `key before > after`. */
   readonly changes: string[];
+  /** Versions of what is held, by key. */
+  readonly versions: Map<string, string>;
   readonly log: RecordedLog;
   readonly metrics: MetricRegistry;
   content(): Record<string, number>;
@@ -24,12 +26,14 @@ export function reflectThings(opened: CloseStack, access: ClusterAccess, afterLo
   const metrics = new MetricRegistry();
   const log = recordLog();
   const changes: string[] = [];
+  const versions = new Map<string, string>();
   const reflector = opened.add(
     startReflector<number>({
       client,
       resource: THINGS,
       reduce: ({ value }) => (typeof value === "number" ? value : undefined),
       onChange: (key, after, before) => changes.push(`${key} ${before ?? "-"} > ${after ?? "-"}`),
+      onVersion: (key, version) => void (version === undefined ? versions.delete(key) : versions.set(key, version)),
       backoff: { initialMs: 5, maxMs: 50, factor: 2, jitter: 0 },
       comparisons: { everyMs: 60_000, afterLossMs },
       log,
@@ -37,5 +41,5 @@ export function reflectThings(opened: CloseStack, access: ClusterAccess, afterLo
     }),
   );
   const content = () => Object.fromEntries([...reflector.entries()].toSorted());
-  return Object.assign(reflector, { changes, log, metrics, content });
+  return Object.assign(reflector, { changes, versions, log, metrics, content });
 }

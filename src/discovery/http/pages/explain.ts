@@ -1,8 +1,6 @@
-import { isKind } from "../../../istio-api/kinds.ts";
 import { NodeError, parseNode, type XdsNode } from "../../../mesh-model/proxy/parse-node.ts";
 import type { ProxyView } from "../../../mesh-model/push-snapshot.ts";
 import { HttpError, type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
-import type { Origin } from "../../../simulate/index.ts";
 import { originsOf } from "../../explain/origins-of.ts";
 import { refineOrigins } from "../../explain/refine-origins.ts";
 import { EXPLAINED_TYPES, type ExplainedType, resourcesOf } from "../../explain/resources-of.ts";
@@ -29,13 +27,13 @@ export function explainPage(context: DebugContext, call: Pick<HttpRequest, "quer
     type === "" ? EXPLAINED_TYPES : [type as ExplainedType],
     context.source,
   );
-  if (query.has("origins")) return json(explainAll(resources, originsOf(view)));
+  if (query.has("origins")) return json(explainAll(resources, originsOf(view)).map((one) => located(context, one)));
   const why = query.get("why");
   if (why !== null) {
     const found = explainWhy(resources, why, originsOf(view));
     if (found.length === 0)
       throw new HttpError(404, `nothing that the proxy is sent has the name ${JSON.stringify(why)}`);
-    return json(refineOrigins(view, found, REFINE_MS).map((one) => withVersions(view, one)));
+    return json(refineOrigins(view, found, REFINE_MS).map((one) => located(context, one)));
   }
   const name = query.get("name");
   if (name === null)
@@ -66,17 +64,10 @@ function viewOf(context: DebugContext, call: Pick<HttpRequest, "query">): ProxyV
   }
 }
 
-/** Objects of clusters with the version that counts. */
-function withVersions({ snapshot }: ProxyView, explanation: Explanation): Explanation {
-  const versioned = (origin: Origin): Origin => {
-    if (!isKind(origin.kind)) return origin;
-    const { source } = snapshot.configs.get(origin.kind, origin.namespace, origin.name) ?? {};
-    const { resourceVersion } = (source?.metadata ?? {}) as { readonly resourceVersion?: unknown };
-    return typeof resourceVersion === "string" ? { ...origin, resourceVersion } : origin;
-  };
+function located({ locate }: DebugContext, explanation: Explanation): Explanation {
   return {
     ...explanation,
-    origins: explanation.origins.map(versioned),
-    parts: explanation.parts.map((part) => ({ ...part, origins: part.origins.map(versioned) })),
+    origins: explanation.origins.flatMap(locate),
+    parts: explanation.parts.map((part) => ({ ...part, origins: part.origins.flatMap(locate) })),
   };
 }

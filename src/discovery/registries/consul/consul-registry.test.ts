@@ -39,6 +39,17 @@ const platform = (): Platform => {
 
 describeServiceRegistry("Consul", platform);
 
+test("an endpoint comes from the instance of its datacenter", () => {
+  const registry = createConsulRegistry({ ...ORIGIN, log: silentLogger, isSynced: () => true });
+  registry.apply("dc2", new Map([["web", [instance({ id: "web-2", address: "10.2.0.1", datacenter: "dc2" })]]]));
+  registry.apply("dc1", new Map([["web", [instance()]]]));
+  const key = registry.services()[0]?.key ?? "";
+  expect(registry.describeEndpoints?.(key).map(({ endpoint, objects }) => [endpoint.addresses[0], objects])).toEqual([
+    ["10.0.0.1", [{ kind: "Consul instance", namespace: "default", name: "web-1", cluster: "dc1" }]],
+    ["10.2.0.1", [{ kind: "Consul instance", namespace: "default", name: "web-2", cluster: "dc2" }]],
+  ]);
+});
+
 describe("a service of Consul's catalog", () => {
   const convert = (...instances: ConsulInstance[]) => convertConsulService("web", instances, ORIGIN);
 

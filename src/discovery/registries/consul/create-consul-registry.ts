@@ -25,9 +25,10 @@ export function createConsulRegistry({ log, isSynced, ...origin }: ConsulRegistr
   const converted = new Map<string, ServiceWithEndpoints>();
   const warned = new Set<string>();
   let endpointOrigin: EndpointOrigin = origin;
+  const instancesOf = (name: string) =>
+    [...(instances.get(name) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, list]) => list);
   const convert = (name: string) => {
-    const all = [...(instances.get(name) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, list]) => list);
-    const result = convertConsulService(name, all, endpointOrigin);
+    const result = convertConsulService(name, instancesOf(name), endpointOrigin);
     if (result === undefined) {
       converted.delete(name);
       return;
@@ -51,6 +52,14 @@ export function createConsulRegistry({ log, isSynced, ...origin }: ConsulRegistr
     services,
     service,
     endpoints,
+    describeEndpoints: (key) => {
+      const { name, namespace } = service(key) ?? { name: "", namespace: "" };
+      return instancesOf(name).flatMap(({ id, datacenter }, index) => {
+        const endpoint = converted.get(name)?.endpoints[index];
+        const object = { kind: "Consul instance", namespace, name: id, cluster: datacenter };
+        return endpoint === undefined ? [] : [{ endpoint, objects: [object] }];
+      });
+    },
     targets,
     subscribe,
     apply: (datacenter, changed) => {

@@ -36,7 +36,7 @@ export function convertSlice(
   });
 }
 
-function findPod(
+export function findPod(
   address: string,
   { pod }: ReducedEndpoint,
   { namespace }: ReducedSlice,

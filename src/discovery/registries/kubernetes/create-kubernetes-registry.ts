@@ -5,7 +5,7 @@ import { TOPOLOGY } from "../../../istio-api/values/topology-labels.ts";
 import type { ConfigStore } from "../../../mesh-model/config-store.ts";
 import { perValue } from "../../../mesh-model/derive/derived-store.ts";
 import type { Endpoint, ServiceTarget } from "../../../mesh-model/endpoint.ts";
-import { listOf } from "../../../mesh-model/kubernetes-object.ts";
+import { keyOf, listOf } from "../../../mesh-model/kubernetes-object.ts";
 import type { NetworkGateway } from "../../../mesh-model/networks.ts";
 import { matchesLabelSelector } from "../../../mesh-model/selector.ts";
 import { serviceKey } from "../../../mesh-model/service.ts";
@@ -15,8 +15,10 @@ import { createRegistryState, type ServiceWithEndpoints } from "../registry-stat
 import { convertSlice, convertWorkloads, withoutRepeated } from "./convert-endpoints.ts";
 import type { PodOrigin } from "./convert-pod.ts";
 import { convertService, hostnameOf } from "./convert-service.ts";
+import { describeEndpoints } from "./describe-endpoints.ts";
 import { gatewaysOfService } from "./network-gateways.ts";
 import { createObjectIndex, type ObjectIndex, type Touched } from "./object-index.ts";
+import { createObjectVersions, type ObjectVersions } from "./object-versions.ts";
 import { createPodCache } from "./pod-cache.ts";
 import { type KnownService, metadataTargets, podTargets, workloadTargets } from "./pod-targets.ts";
 import { createServiceSelectors } from "./service-selectors.ts";
@@ -39,6 +41,8 @@ export interface KubernetesRegistryOptions {
 
 /** Services of one Kubernetes cluster. Fed with reduced objects in any order; what follows from them is the same for every order. */
 export interface KubernetesRegistry extends ServiceRegistry, Pick<ObjectIndex, "set"> {
+  /** The version of an object that is set, or will be next; undefined when it is gone. */
+  readonly setVersion: ObjectVersions["set"];
   /** Everything that the cluster has was given; until then the registry shows nothing. */
   markSynced(): void;
   /** Works out what the objects since the last call change, and lets listeners know. Costs what changed, not what there is. */
@@ -62,6 +66,7 @@ export interface KubernetesRegistry extends ServiceRegistry, Pick<ObjectIndex, "
 export function createKubernetesRegistry(options: KubernetesRegistryOptions): KubernetesRegistry {
   const { store, clusterId, domainSuffix, systemNamespace = "istio-system" } = options;
   const index = createObjectIndex();
+  const versions = createObjectVersions();
   const state = createRegistryState();
   let { trustDomain } = options;
   let filter = createNamespaceFilter(options.discoverySelectors);
@@ -221,10 +226,28 @@ export function createKubernetesRegistry(options: KubernetesRegistryOptions): Ku
     services,
     service,
     endpoints,
+    describeEndpoints: (key) => {
+      const shown = service(key);
+      const reduced = shown && index.get("Service", keyOf(shown));
+      if (reduced === undefined) return [];
+      return describeEndpoints({
+        service: reduced,
+        slices: index.slicesOf(keyOf(reduced)).flatMap((slice) => index.get("EndpointSlice", slice) ?? []),
+        workloads: entries.of(reduced.namespace),
+        pods,
+        node: (name) => index.get("Node", name),
+        origin,
+      });
+    },
+    objectVersions: ({ kind, ...object }) => {
+      const resourceVersion = versions.get(kind, keyOf(object));
+      return resourceVersion === undefined ? [] : [{ cluster: clusterId, resourceVersion }];
+    },
     subscribe,
     targets: targetsOf,
     workload: workloadOf,
     set: index.set,
+    setVersion: versions.set,
     commit,
     markSynced: () => {
       synced = true;

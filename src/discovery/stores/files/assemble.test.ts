@@ -12,6 +12,7 @@ function file(path: string, ...texts: readonly string[]): ReadFile {
   const documents = splitDocuments(texts.join("\n---\n")).map(({ text, linesBefore }) => ({
     digest: text,
     linesBefore,
+    line: linesBefore + 1,
     result: readDocument(text, { defaultNamespace: "default" }),
   }));
   return { path, mtimeMs: 1000.7, documents };
@@ -30,7 +31,7 @@ const REFUSED = JSON.stringify(serviceEntry("a", { ports: [{ number: 0, name: "x
 test("objects of all files come together, each with the file it is from", () => {
   const assembled = assemble([file("a.yaml", entry("a"), entry("b")), file("c.yaml", entry("c"))], NOTHING);
   expect(names(assembled)).toEqual(["a", "b", "c"]);
-  expect(assembled.origins.get("ServiceEntry/prod/c")).toBe("c.yaml");
+  expect(assembled.origins.get("ServiceEntry/prod/c")).toEqual({ file: "c.yaml", line: 1 });
   expect(assembled.problems).toEqual([]);
 });
 
@@ -90,7 +91,7 @@ describe("what went bad", () => {
   ])("$name", ({ files, stays }) => {
     const now = assemble([...files, file("c.yaml", entry("c"))], before);
     expect(names(now)).toEqual([...stays, "c"]);
-    for (const name of stays) expect(now.origins.get(`ServiceEntry/prod/${name}`)).toBe("a.yaml");
+    for (const name of stays) expect(now.origins.get(`ServiceEntry/prod/${name}`)?.file).toBe("a.yaml");
   });
 
   test("stays over any number of bad rounds, and goes when the document is good again", () => {
@@ -109,7 +110,7 @@ describe("what went bad", () => {
   test("an object that another file has by now is that file's", () => {
     const now = assemble([unreadable("a.yaml"), file("z.yaml", entry("a", { addresses: ["10.0.0.7"] }))], before);
     expect(addressOf(now, "a")).toBe("10.0.0.7");
-    expect(now.origins.get("ServiceEntry/prod/a")).toBe("z.yaml");
+    expect(now.origins.get("ServiceEntry/prod/a")?.file).toBe("z.yaml");
   });
 
   test("a document that was never good keeps nothing", () => {
