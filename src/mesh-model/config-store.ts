@@ -38,6 +38,32 @@ export function configsWithout(configs: ConfigSnapshot, left: ReadonlySet<string
   };
 }
 
+/** The same with these objects alone of the kinds that are named, given in the order in which they win. */
+export function configsWithOnly(
+  configs: ConfigSnapshot,
+  kept: ReadonlyMap<Kind, readonly ConfigObject[]>,
+): ConfigSnapshot {
+  const keys = new Set([...kept.values()].flat().map(objectKey));
+  const isKept = (object: ObjectRef) => !kept.has(object.kind) || keys.has(objectKey(object));
+  const lists = new Map<string, readonly ConfigObject[]>();
+  return {
+    version: configs.version,
+    problems: configs.problems,
+    all: () => configs.all().filter(isKept),
+    get: (kind, namespace, name) =>
+      isKept({ kind, namespace, name }) ? configs.get(kind, namespace, name) : undefined,
+    list<Of extends Kind>(kind: Of, namespace?: string): readonly ConfigObject<Of>[] {
+      const own = kept.get(kind);
+      if (own === undefined) return configs.list(kind, namespace);
+      const key = JSON.stringify([kind, namespace]);
+      const known =
+        lists.get(key) ?? (namespace === undefined ? own : own.filter((object) => object.namespace === namespace));
+      lists.set(key, known);
+      return known as readonly ConfigObject<Of>[];
+    },
+  };
+}
+
 export interface ObjectChange extends ObjectRef {
   readonly change: "added" | "updated" | "deleted";
 }

@@ -1,4 +1,6 @@
-import { type ConfigSnapshot, configsWithout } from "./config-store.ts";
+import type { ConfigObject } from "../istio-api/config-object.ts";
+import type { Kind } from "../istio-api/kinds.ts";
+import { type ConfigSnapshot, configsWithOnly, configsWithout } from "./config-store.ts";
 import { type Derived, derive, worldKind } from "./derive/derived.ts";
 import type { ServiceTarget } from "./endpoint.ts";
 import { buildDestinationRuleIndex } from "./indexes/destination-rule-index.ts";
@@ -159,6 +161,45 @@ export function snapshotWithout(snapshot: PushSnapshot, left: ReadonlySet<string
   const { input } = reusable(snapshot);
   const version = `${input.version} without ${[...left].join(" ")}`;
   return createPushSnapshot({ ...input, version, configs: configsWithout(input.configs, left), previous: snapshot });
+}
+
+/** What is left of a mesh. */
+export interface MeshPart {
+  /** Of the kinds that are named, in the order in which they win; of others all. */
+  readonly objects: ReadonlyMap<Kind, readonly ConfigObject[]>;
+  /** Host names of services; all without. */
+  readonly hosts?: ReadonlySet<string>;
+}
+
+/** The mesh as it would be with a part of its rules and services alone. */
+export function snapshotWithOnly(snapshot: PushSnapshot, { objects, hosts }: MeshPart): PushSnapshot {
+  const { input } = reusable(snapshot);
+  const { registry } = input;
+  const services = hosts && registry.services().filter(({ hostname }) => hosts.has(hostname));
+  return createPushSnapshot({
+    ...input,
+    version: `${input.version} in part`,
+    configs: configsWithOnly(input.configs, objects),
+    ...(services && {
+      registry: {
+        ...withMethods(registry),
+        services: () => services,
+        targets: (proxy) => registry.targets(proxy).filter(({ service }) => hosts.has(service.hostname)),
+      },
+    }),
+    previous: snapshot,
+  });
+}
+
+/** Members of registries may be getters. */
+function withMethods(
+  registry: PushSnapshotInput["registry"],
+): Omit<PushSnapshotInput["registry"], "services" | "targets"> {
+  return {
+    endpoints: registry.endpoints,
+    ...(registry.describeEndpoints && { describeEndpoints: registry.describeEndpoints }),
+    ...(registry.workload && { workload: registry.workload }),
+  };
 }
 
 /** The endpoints of a service with the objects that they come from, as its registry knows them now: nothing of it is held. */

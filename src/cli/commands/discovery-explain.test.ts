@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { runWords } from "../../../test/support/cli/run-words.ts";
 import { parseYaml } from "../../files/yaml/parse-yaml.ts";
-import { listText } from "./explain-text.ts";
+import { listText, whyText } from "./explain-text.ts";
 import { COMMANDS } from "./list.ts";
 
 let folder: string;
@@ -292,6 +292,16 @@ test("why there are no spans: each of the reasons, with the object that decided 
     ["metrics", true],
     ["metrics", true],
   ]);
+});
+
+test("an explanation that was not tried out to the end says of which kinds", () => {
+  const origins = [{ kind: "VirtualService", namespace: "prod", name: "web" }];
+  const explanation = { type: "cds", name: API, origins, parts: [], notTried: ["EnvoyFilter", "Telemetry"] } as const;
+  expect(whyText([explanation], "text")).toBe(
+    `CDS  ${API}\n     from VirtualService prod/web\n` +
+      "  ! not all were tried out of EnvoyFilter, Telemetry: those are named that apply by hosts and selectors\n",
+  );
+  expect(JSON.parse(whyText([explanation], "json"))).toMatchObject([{ notTried: ["EnvoyFilter", "Telemetry"] }]);
 });
 
 test("a problem is listed with the object that it comes from and where that stands", () => {

@@ -9,6 +9,8 @@ import { createLocator, flag, OBJECT_FLAGS, readMeshInput, refusedObjects, snaps
 import { readResourceFiles } from "./resource-files.ts";
 
 const TELEMETRY = "telemetry";
+/** One name is explained in much less; a resource of thousands of parts is not explained to the end. */
+const REFINE_MS = 5000;
 const FORMATS = ["text", "json", "yaml"];
 const TYPES = ["cds", "eds", "lds", "rds", "ecds", "nds"];
 
@@ -120,11 +122,13 @@ async function explainOne(context: CommandContext, mesh: Mesh): Promise<string> 
     const found = rooms.explainWhy(resources, why, rooms.originsOf(view));
     if (found.length === 0)
       throw new Error(`nothing that is sent has the name ${JSON.stringify(why)}; see all without --why`);
-    const located = rooms.refineOrigins(view, found).map(({ origins, parts, ...rest }) => ({
-      ...rest,
-      origins: origins.map(locate),
-      parts: parts.map((part) => ({ ...part, origins: part.origins.map(locate) })),
-    }));
+    const located = rooms
+      .refineOrigins(view, found, { resources, limitMs: REFINE_MS })
+      .map(({ origins, parts, ...rest }) => ({
+        ...rest,
+        origins: origins.map(locate),
+        parts: parts.map((part) => ({ ...part, origins: part.origins.map(locate) })),
+      }));
     return whyText(located, format);
   }
   const chosen = resources.filter(({ name }) => flags.string("name") === "" || flags.string("name") === name);

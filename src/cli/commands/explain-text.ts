@@ -33,7 +33,7 @@ export function wholeText(resources: readonly ExplainedResource[], format: Expla
 /** Resources and their parts with the objects that they come from. */
 export function whyText(explanations: readonly Explanation[], format: ExplainFormat): string {
   if (format !== "text") return shown(explanations, format);
-  const lines = explanations.flatMap(({ type, name, origins, parts }) => [
+  const lines = explanations.flatMap(({ type, name, origins, parts, notTried = [] }) => [
     `${type.toUpperCase()}  ${titleOf(name)}`,
     ...origins.map((origin) => `     from ${originText(origin)}`),
     ...parts.flatMap((part) => [
@@ -42,6 +42,9 @@ export function whyText(explanations: readonly Explanation[], format: ExplainFor
       ...(part.origins.length === 0 ? ["     from no object: the mesh's settings"] : []),
     ]),
     ...(origins.length + parts.length === 0 ? ["     from no object: the mesh's settings"] : []),
+    ...(notTried.length === 0
+      ? []
+      : [`  ! not all were tried out of ${notTried.join(", ")}: those are named that apply by hosts and selectors`]),
   ]);
   return `${lines.join("\n")}\n`;
 }

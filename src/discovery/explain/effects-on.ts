@@ -10,6 +10,8 @@ export type Looked = ReadonlyMap<string, string>;
 export interface Effect {
   /** Kinds whose objects were tried out. */
   readonly kinds: ReadonlySet<string>;
+  /** Kinds whose objects were not, or not all: the search was cut off. */
+  readonly notTried: readonly RuleKind[];
   /** Without any one of them the part would be another. */
   readonly shapes: readonly ObjectRef[];
   /** Objects that say the same: without all of them the part would be another, without one of them not. */
@@ -19,7 +21,7 @@ export interface Effect {
 }
 
 /** Rules that change what proxies are sent. What makes services is known by the services. */
-const RULES = [
+export const RULES = [
   "VirtualService",
   "DestinationRule",
   "Gateway",
@@ -32,38 +34,44 @@ const RULES = [
   "WasmPlugin",
 ] as const satisfies readonly Kind[];
 
-/** Of a kind with more objects, none is tried out: a mesh would have to be made for too many of them. */
-const MAX_OBJECTS = 400;
+export type RuleKind = (typeof RULES)[number];
+
 /** So many meshes are made for one part at most. */
-const MAX_TRIALS = 400;
+const MAX_TRIALS = 4000;
+
+interface Effects {
+  /** The part with all objects. */
+  now(part: string): string | undefined;
+  of(part: string): Effect;
+}
 
 /**
  * Which objects a part of what the proxy is sent follows from: those without which it would be another. The mesh is made without some of
  * them, and by what was recorded when resources were made from it, only what asked about these is made again. Once it is late, no more is
  * tried out.
  */
-export function effectsOn(
-  view: ProxyView,
-  look: (view: ProxyView) => Looked,
-  isLate: () => boolean,
-): (part: string) => Effect {
+export function effectsOn(view: ProxyView, look: (view: ProxyView) => Looked, isLate: () => boolean): Effects {
   const trials = createTrials(view, look);
-  return (part) => {
-    const budget: Budget = { left: MAX_TRIALS, isLate };
-    const kinds = new Set<string>();
-    const effects = RULES.flatMap((kind) => {
-      const objects = view.snapshot.configs.list(kind).toSorted(compareAge);
-      if (objects.length > MAX_OBJECTS) return [];
-      const effect = effectOf(trials, part, objects, budget);
-      if (hasMore(budget)) kinds.add(kind);
-      return effect;
-    });
-    return {
-      kinds,
-      shapes: effects.flatMap(({ shapes }) => shapes),
-      agree: effects.flatMap(({ agree }) => agree),
-      overruled: effects.flatMap(({ overruled }) => overruled),
-    };
+  return {
+    now: (part) => trials.without([], part),
+    of: (part) => {
+      const budget: Budget = { left: MAX_TRIALS, isLate };
+      const kinds = new Set<string>();
+      const notTried: RuleKind[] = [];
+      const effects = RULES.flatMap((kind) => {
+        const effect = effectOf(trials, part, view.snapshot.configs.list(kind).toSorted(compareAge), budget);
+        if (hasMore(budget)) kinds.add(kind);
+        else notTried.push(kind);
+        return effect;
+      });
+      return {
+        kinds,
+        notTried,
+        shapes: effects.flatMap(({ shapes }) => shapes),
+        agree: effects.flatMap(({ agree }) => agree),
+        overruled: effects.flatMap(({ overruled }) => overruled),
+      };
+    },
   };
 }
 
@@ -80,7 +88,7 @@ function createTrials(view: ProxyView, look: (view: ProxyView) => Looked): Trial
       const key = [...left].sort().join(" ");
       let looked = known.get(key);
       if (looked === undefined) {
-        looked = look(snapshotWithout(view.snapshot, left).view(view.node));
+        looked = look(left.size === 0 ? view : snapshotWithout(view.snapshot, left).view(view.node));
         known.set(key, looked);
       }
       return looked.get(part);
@@ -104,7 +112,12 @@ interface Search {
 }
 
 /** Objects of one kind. */
-function effectOf(trials: Trials, part: string, objects: readonly ObjectRef[], budget: Budget): Omit<Effect, "kinds"> {
+function effectOf(
+  trials: Trials,
+  part: string,
+  objects: readonly ObjectRef[],
+  budget: Budget,
+): Omit<Effect, "kinds" | "notTried"> {
   const search = { trials, part, budget };
   const { single: shapes, joint: agree } = find(search, objects, []);
   const winners = [...shapes, ...agree];

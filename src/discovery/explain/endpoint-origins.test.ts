@@ -21,7 +21,7 @@ const WEB = "outbound|80||web.prod.svc.cluster.local";
 function endpoints(snapshot: PushSnapshot, cluster: string, metadata = {}): readonly string[] {
   const view = snapshot.view(nodeOfCase({ ...NODE, metadata: { ...NODE.metadata, ...metadata } }));
   const { resources } = resourcesOf(view, ["cds", "eds"]);
-  const found = refineOrigins(view, explainWhy(resources, cluster, originsOf(view)));
+  const found = refineOrigins(view, explainWhy(resources, cluster, originsOf(view)), { resources });
   return found.flatMap(({ parts }) =>
     parts.map(({ kind, name, origins }) => {
       expect(kind).toBe("endpoint");

@@ -1,9 +1,11 @@
 import type { ObjectRef } from "../../istio-api/config-object.ts";
+import { hostCovers } from "../../istio-api/values/hostname.ts";
 import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";
 import { objectOf } from "../../mesh-model/service.ts";
 import type { Origin, Subject } from "../../simulate/index.ts";
 import { endpointOrigins } from "./endpoint-origins.ts";
+import { createRuleLookup } from "./related-objects.ts";
 
 /** What parts of a proxy's configuration were made from. Whoever records what generators read can take its place. */
 export type OriginsOf = (subject: Subject) => readonly Origin[];
@@ -11,6 +13,7 @@ export type OriginsOf = (subject: Subject) => readonly Origin[];
 /** By the indexes that the generators ask: the objects that apply, those that others overrule after them. */
 export function originsOf(view: ProxyView): OriginsOf {
   const ofEndpoint = endpointOrigins(view);
+  const rulesOf = createRuleOrigins(view);
   return (subject) => {
     switch (subject.kind) {
       case "name":
@@ -20,9 +23,9 @@ export function originsOf(view: ProxyView): OriginsOf {
       case "inbound-port":
         return [...inboundServices(view, subject.port), ...sidecarOrigin(view, "inbound")];
       case "virtual-host":
-        return hostOrigins(view, subject.name);
+        return hostOrigins(view, subject.name, rulesOf);
       case "route":
-        return routeOrigins(view, hostOf(subject.host));
+        return routeOrigins(view, hostOf(subject.host), rulesOf);
       case "cluster":
         return clusterOrigins(view, subject.name);
       case "endpoint":
@@ -84,33 +87,40 @@ function hostOf(virtualHost: string): string {
   return virtualHost.replace(/:\d+$/, "");
 }
 
-function hostOrigins(view: ProxyView, virtualHost: string): readonly Origin[] {
+type RulesOf = ReturnType<typeof createRuleOrigins>;
+
+function hostOrigins(view: ProxyView, virtualHost: string, rulesOf: RulesOf): readonly Origin[] {
   const host = hostOf(virtualHost);
   const service = view.outbound.service(host);
   const rule = service && view.outbound.destinationRule(service);
   return [
-    ...ruleOrigins(view, host),
+    ...rulesOf(host),
     ...(service === undefined ? [] : [objectOf(service)]),
     ...(rule?.objects ?? []).map(toOrigin),
   ];
 }
 
 /** Of rules; a service that no rule is about has a route of its own. */
-function routeOrigins(view: ProxyView, host: string): readonly Origin[] {
-  const rules = ruleOrigins(view, host);
+function routeOrigins(view: ProxyView, host: string, rulesOf: RulesOf): readonly Origin[] {
+  const rules = rulesOf(host);
   const service = view.outbound.service(host);
   return rules.length > 0 || service === undefined ? rules : [objectOf(service)];
 }
 
 /** The first counts that has routes for the proxy and the port; it overrules the others. */
-function ruleOrigins({ outbound }: ProxyView, host: string): readonly Origin[] {
-  const rules = [
-    ...outbound.egress.flatMap(({ virtualServices }) => virtualServices),
-    ...(outbound.gateways?.virtualServices ?? []),
-  ];
-  const found = [...new Set(rules)].filter(({ hosts }) => hosts.some((one) => covers(one, host)));
+function createRuleOrigins(view: ProxyView): (host: string) => readonly Origin[] {
+  const rulesFor = createRuleLookup(view);
+  const known = new Map<string, readonly Origin[]>();
+  return (host) => {
+    const found = known.get(host) ?? rankedOrigins(rulesFor(host), host);
+    known.set(host, found);
+    return found;
+  };
+}
+
+function rankedOrigins(rules: readonly VirtualServiceRule[], host: string): readonly Origin[] {
   // The whole name before wildcards, the longest of these first.
-  const ranked = found.toSorted((a, b) => specificity(b, host) - specificity(a, host));
+  const ranked = rules.toSorted((a, b) => specificity(b, host) - specificity(a, host));
   const [first] = ranked;
   const winner = first && `${first.object.kind} ${first.object.namespace}/${first.object.name}`;
   return ranked.map(({ object }, at) => ({
@@ -119,12 +129,9 @@ function ruleOrigins({ outbound }: ProxyView, host: string): readonly Origin[] {
   }));
 }
 
-function covers(rule: string, host: string): boolean {
-  return rule === host || rule === "*" || (rule.startsWith("*.") && host.endsWith(rule.slice(1)));
-}
-
 function specificity({ hosts }: VirtualServiceRule, host: string): number {
-  return Math.max(...hosts.filter((one) => covers(one, host)).map((one) => (one === host ? 1000 : one.length)));
+  const covering = hosts.filter((one) => one === host || hostCovers(one, host));
+  return Math.max(...covering.map((one) => (one === host ? 1000 : one.length)));
 }
 
 function clusterOrigins(view: ProxyView, name: string): readonly Origin[] {

@@ -110,7 +110,7 @@ const router = () => viewOf("router", "edge", "10.0.0.9");
 
 function why(view: ReturnType<typeof web>, type: "cds" | "eds" | "lds" | "rds", name: string) {
   const { resources } = resourcesOf(view, [type]);
-  const [found] = refineOrigins(view, explainWhy(resources, name, originsOf(view)));
+  const [found] = refineOrigins(view, explainWhy(resources, name, originsOf(view)), { resources });
   const texts = (origins: readonly Origin[]) =>
     origins.map(
       ({ kind, namespace, name: own, overruledBy }) =>
@@ -195,6 +195,47 @@ describe("origins of a sidecar's resources", () => {
   });
 });
 
+describe("in a mesh with hundreds of objects of a kind", () => {
+  const others = Array.from({ length: 450 }, (_, index) => [
+    service(`other-${index}`, `10.2.${index >> 8}.${index & 255}`),
+    object("VirtualService", `other-${index}`, { hosts: [`other-${index}`], http: [routeTo(`other-${index}`, "9s")] }),
+    object("DestinationRule", `other-${index}`, { host: `other-${index}`, trafficPolicy: pool(9) }),
+    object("AuthorizationPolicy", `other-${index}`, app(`other-${index}`)),
+    object("PeerAuthentication", `other-${index}`, { ...app(`other-${index}`), mtls: { mode: "STRICT" } }),
+  ]).flat();
+  const large = (...more: readonly Json[]) =>
+    snapshotOfObjects([...others, ...OBJECTS, ...more], meshOfCase(MESH)).view(
+      nodeOfCase(nodeOf("sidecar", "web", "10.0.0.1")),
+    );
+
+  test.each([
+    ["cds", API],
+    ["lds", "virtualInbound"],
+    ["lds", "virtualOutbound"],
+    ["rds", "api.prod.svc.cluster.local"],
+  ] as const)("%s %s comes from the objects that it comes from in a small one, to the end", (type, name) => {
+    const refine = (view: ReturnType<typeof web>) => {
+      const { resources } = resourcesOf(view, [type]);
+      return refineOrigins(view, explainWhy(resources, name, originsOf(view)), { resources });
+    };
+    const [found] = refine(large());
+    expect(found).toEqual(refine(web())[0]);
+    expect(found).not.toHaveProperty("notTried");
+  });
+
+  test("an object that is not about a host and takes a name from it is found among all", () => {
+    const taker = object("VirtualService", "taker", { hosts: ["api.prod"], http: [{ redirect: { uri: "/" } }] });
+    const view = large(taker);
+    const { part } = why(view, "rds", "api.prod.svc.cluster.local");
+    expect(part("virtual host", "api.prod.svc.cluster.local:80")).toContain("VirtualService prod/taker");
+    const { resources } = resourcesOf(view, ["rds"]);
+    const asked = explainWhy(resources, "api.prod.svc.cluster.local", originsOf(view));
+    const [cut] = refineOrigins(view, asked, { resources, maxObjects: 1000 });
+    expect(cut?.notTried).toContain("VirtualService");
+    expect(cut?.parts[0]).toEqual(asked[0]?.parts[0]);
+  });
+});
+
 describe("origins of a router's resources", () => {
   test("a listener comes from its Gateway, from patches of gateways and from what is for all of the namespace", () => {
     expect(why(router(), "lds", "0.0.0.0_8080").whole).toEqual([
@@ -237,7 +278,7 @@ test("what is served is not touched", () => {
   const before = made.all(view, "LDS");
   const { resources } = resourcesOf(view, ["lds"], made);
   const { misses } = made.cache.counts;
-  refineOrigins(view, explainWhy(resources, "virtualInbound", originsOf(view)));
+  refineOrigins(view, explainWhy(resources, "virtualInbound", originsOf(view)), { resources });
   expect(made.all(view, "LDS")).toBe(before);
   expect(made.cache.counts.misses).toBe(misses);
 });
@@ -246,6 +287,7 @@ test("without time nothing is tried out, and origins are those that the indexes 
   const view = web();
   const { resources } = resourcesOf(view, ["lds"]);
   const asked = explainWhy(resources, "virtualInbound", originsOf(view));
-  expect(refineOrigins(view, asked)).not.toEqual(asked);
-  expect(refineOrigins(view, asked, -1)).toEqual(asked);
+  expect(refineOrigins(view, asked, { resources })).not.toEqual(asked);
+  const [cut] = refineOrigins(view, asked, { resources, limitMs: -1 });
+  expect(cut).toEqual({ ...asked[0], notTried: expect.arrayContaining(["AuthorizationPolicy", "VirtualService"]) });
 });

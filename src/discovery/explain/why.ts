@@ -15,6 +15,8 @@ export interface Explanation {
   readonly origins: readonly Origin[];
   /** Parts that come from other objects than the whole. */
   readonly parts: readonly ExplainedPart[];
+  /** Kinds of which not all objects were tried out: those are named that apply by their hosts and selectors. */
+  readonly notTried?: readonly string[];
 }
 
 export interface ExplainedPart {

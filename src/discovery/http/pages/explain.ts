@@ -9,7 +9,7 @@ import type { DebugContext } from "../debug-context.ts";
 import { requireProxy } from "./streams.ts";
 
 /** Proxies are served by the same thread. */
-const REFINE_MS = 500;
+const REFINING = { limitMs: 500, maxObjects: 2000 };
 
 /**
  * What a proxy is sent, connected (`?proxyID=`) or not (`?node=` with the node of a discovery request): names and versions; one resource
@@ -33,7 +33,7 @@ export function explainPage(context: DebugContext, call: Pick<HttpRequest, "quer
     const found = explainWhy(resources, why, originsOf(view));
     if (found.length === 0)
       throw new HttpError(404, `nothing that the proxy is sent has the name ${JSON.stringify(why)}`);
-    return json(refineOrigins(view, found, REFINE_MS).map((one) => located(context, one)));
+    return json(refineOrigins(view, found, { resources, ...REFINING }).map((one) => located(context, one)));
   }
   const name = query.get("name");
   if (name === null)
