@@ -259,6 +259,14 @@ describe("Gateway", () => {
     expect(found(...given)).toEqual(gives.map((name) => `${name} Gateway prod/g`));
   });
 
+  test("one certificate in two gateways of the same pods is found in both", () => {
+    const tls = { mode: "SIMPLE", credentialName: "shop" };
+    const secure = (name: string) =>
+      gateway(name, { port: { number: 443, name: "https", protocol: "HTTPS" }, hosts: [`${name}.example`], tls });
+    const all = found(secure("a"), secure("b")).filter((one) => one.startsWith("GatewayDuplicate"));
+    expect(all).toEqual(["a", "b"].map((name) => `GatewayDuplicateCertificate Gateway prod/${name}`));
+  });
+
   test("two gateways with one host and port at the same pods conflict, with other hosts they do not", () => {
     expect(found(gateway("a"), gateway("b"))).toEqual(
       ["a", "b"].map((name) => `ConflictingGateways Gateway prod/${name}`),
@@ -271,6 +279,7 @@ describe("workloads and policies", () => {
   const sidecar = (name: string, labels?: object) =>
     istio("Sidecar", name, { egress: [{ hosts: ["./*"] }], ...(labels && { workloadSelector: { labels } }) });
   const policy = (spec: object) => istio("AuthorizationPolicy", "p", spec);
+  const injected = deployment("web", { metadata: { labels: { app: "web", "sidecar.istio.io/inject": "true" } } });
   test.each([
     {
       is: "a Sidecar for no pod",
@@ -343,6 +352,56 @@ describe("workloads and policies", () => {
       gives: ["PortNameIsNotUnderNamingConvention Service prod/web"],
     },
     {
+      is: "services with one port and two transports",
+      given: [
+        injected,
+        service("a", { selector: { app: "web" }, ports: [{ name: "dns", port: 53, protocol: "UDP" }] }),
+        service("b", { selector: { app: "web" }, ports: [{ name: "tcp-dns", port: 53 }] }),
+      ],
+      gives: ["DeploymentAssociatedToMultipleServices Deployment prod/web"],
+    },
+    {
+      is: "services that lead to one port from two",
+      given: [
+        injected,
+        service("a", { selector: { app: "web" }, ports: [{ name: "http", port: 80, targetPort: 8080 }] }),
+        service("b", { selector: { app: "web" }, ports: [{ name: "http", port: 81, targetPort: 8080 }] }),
+      ],
+      gives: ["DeploymentConflictingPorts Deployment prod/web"],
+    },
+    {
+      is: "ServiceEntries that disagree on a protocol",
+      given: ["HTTP", "TCP"].map((protocol, at) =>
+        istio("ServiceEntry", `s${at}`, {
+          hosts: ["db.example"],
+          addresses: ["192.0.2.1"],
+          ports: [{ number: 80, name: "p", protocol }],
+          resolution: "DNS",
+        }),
+      ),
+      gives: [
+        ...["s0", "s1"].map((name) => `ConflictingServiceEntryProtocol ServiceEntry prod/${name}`),
+        "RuleWithoutEffect ServiceEntry prod/s1",
+      ],
+    },
+    {
+      is: "weights that send nothing anywhere",
+      given: [
+        WEB,
+        virtual("v", {
+          http: [
+            {
+              route: [
+                { ...to("web"), weight: 0 },
+                { ...to("web"), weight: 0 },
+              ],
+            },
+          ],
+        }),
+      ],
+      gives: ["SchemaValidationError VirtualService prod/v"],
+    },
+    {
       is: "TCP without address",
       given: [
         istio("ServiceEntry", "s", {
@@ -361,6 +420,105 @@ describe("workloads and policies", () => {
     { is: "a patch with a priority", given: [filter("f", { operation: "INSERT_BEFORE" }, { priority: 5 })], gives: [] },
   ])("$is: $gives", ({ given, gives }) => {
     expect(found(...given)).toEqual(gives);
+  });
+});
+
+describe("files of certificates", () => {
+  const TLS = { mode: "SIMPLE", serverCertificate: "/etc/tls/cert.pem", privateKey: "/etc/tls/key.pem" };
+  const front = gateway("g", { port: { number: 443, name: "https", protocol: "HTTPS" }, tls: TLS }, { app: "front" });
+  const ports = [{ name: "https", port: 443 }];
+  const pods = (volumes: readonly object[], mounts: readonly object[], name = "front") =>
+    pod(name, { app: "front" }, { volumes, containers: [{ name: "istio-proxy", volumeMounts: mounts }] });
+  const secret = (...keys: readonly string[]) =>
+    document("v1", "Secret", "certs", { data: Object.fromEntries(keys.map((key) => [key, "eA=="])) });
+  const volume = { name: "certs", secret: { secretName: "certs" } };
+  const mount = { name: "certs", mountPath: "/etc/tls/" };
+  const messages = (...documents: readonly string[]) =>
+    findingsOf([service("front", { ports }), ...documents].join("\n---\n")).flatMap(({ name, object, message }) =>
+      name === "CertificateFileNotFound" ? `${object.kind} ${message}` : [],
+    );
+
+  test.each([
+    {
+      is: "nothing is mounted",
+      given: [front, pods([], [{ name: "token", mountPath: "/var/run/token" }])],
+      gives: ["cert", "key"].map(
+        (file) =>
+          `Gateway /etc/tls/${file}.pem does not exist: nothing is mounted there in the proxy of pod prod/front`,
+      ),
+    },
+    {
+      is: "its Secret has another key",
+      given: [front, secret("cert.pem", "tls.key"), pods([volume], [mount])],
+      gives: ["Gateway /etc/tls/key.pem does not exist: Secret prod/certs, which is mounted there, has no key.pem"],
+    },
+    {
+      is: "the mount has it under another name",
+      given: [
+        front,
+        secret("tls.crt", "tls.key"),
+        pods(
+          [
+            {
+              name: "certs",
+              secret: {
+                secretName: "certs",
+                items: [
+                  { key: "tls.crt", path: "cert.pem" },
+                  { key: "gone", path: "key.pem" },
+                ],
+              },
+            },
+          ],
+          [mount],
+        ),
+      ],
+      gives: ["Gateway /etc/tls/key.pem does not exist: Secret prod/certs, which is mounted there, has no gone"],
+    },
+    { is: "all is there", given: [front, secret("cert.pem", "key.pem"), pods([volume], [mount])], gives: [] },
+    {
+      is: "one of the proxies has it",
+      given: [
+        front,
+        pods([], [{ name: "t", mountPath: "/t" }]),
+        secret("cert.pem", "key.pem"),
+        pods([volume], [mount], "front-2"),
+      ],
+      gives: [],
+    },
+    { is: "the Secret is not among the objects", given: [front, pods([volume], [mount])], gives: [] },
+    { is: "nothing is known of the proxy", given: [front, pods([], [])], gives: [] },
+    {
+      is: "a disk is mounted there",
+      given: [front, pods([{ name: "certs", hostPath: { path: "/x" } }], [mount])],
+      gives: [],
+    },
+    {
+      is: "an optional Secret does not exist",
+      given: [
+        front,
+        document("v1", "Secret", "other", { data: {} }),
+        pods([{ name: "certs", secret: { secretName: "certs", optional: true } }], [mount]),
+      ],
+      gives: ["cert", "key"].map(
+        (file) => `Gateway /etc/tls/${file}.pem does not exist: there is no Secret prod/certs`,
+      ),
+    },
+  ])("of a Gateway, where $is: $gives.length", ({ given, gives }) => {
+    expect(messages(...given)).toEqual(gives);
+  });
+
+  test("of a DestinationRule are those of its clients, and roots of an image are there", () => {
+    const tls = (caCertificates: string) => ({ trafficPolicy: { tls: { mode: "SIMPLE", caCertificates } } });
+    const client = pods([], [{ name: "token", mountPath: "/var/run/token" }]);
+    expect(messages(WEB, client, rule("d", tls("/etc/ca/root.pem")))).toEqual([
+      "DestinationRule /etc/ca/root.pem does not exist: nothing is mounted there in the proxy of pod prod/front",
+    ]);
+    for (const file of ["/etc/ssl/certs/ca-certificates.crt", "system"]) {
+      expect(messages(WEB, client, rule("d", tls(file)))).toEqual([]);
+    }
+    const other = { workloadSelector: { matchLabels: { app: "other" } } };
+    expect(messages(WEB, client, rule("d", { ...tls("/etc/ca/root.pem"), ...other }))).toEqual([]);
   });
 });
 

@@ -57,6 +57,7 @@ export const MESSAGES = {
   RuleWithoutEffect: { code: "PA0001", level: "Warning" },
   AccessDeniedToEverybody: { code: "PA0002", level: "Warning" },
   VirtualServiceHostUnknown: { code: "PA0003", level: "Info" },
+  CertificateFileNotFound: { code: "PA0004", level: "Warning" },
 } as const satisfies Readonly<Record<string, { readonly code: string; readonly level: Level }>>;
 
 export type MessageName = keyof typeof MESSAGES;

@@ -1,6 +1,7 @@
 import type { AnalyzedMesh } from "../analyzed-mesh.ts";
 import type { Analyzer, ReportFinding } from "../finding.ts";
 import { authorizationPolicies, extremePolicies } from "./access-policies.ts";
+import { certificateFiles } from "./certificate-files.ts";
 import { destinationRuleTargets, uncheckedServers } from "./destination-rules.ts";
 import { envoyFilterPatches } from "./envoy-filters.ts";
 import { conflictingGateways, gatewayPorts, gatewaySecrets, repeatedCertificates } from "./gateway.ts";
@@ -60,5 +61,6 @@ export const ANALYZERS: readonly RunnableAnalyzer[] = [
   one("webhook.Analyzer", "Injection webhooks that overlap or lead nowhere", injectionWebhooks),
   one("mesh.LosingRuleAnalyzer", "Rules that lose to others", losingRules),
   one("mesh.ExtremePolicyAnalyzer", "Policies that refuse everybody or do nothing", extremePolicies),
+  one("mesh.CertificateFileAnalyzer", "Files of certificates that no proxy has", certificateFiles),
   one("mesh.UnknownHostAnalyzer", "Hosts of rules that no service has", unknownHosts),
 ];

@@ -179,6 +179,38 @@ test("weights make ways with shares, in JSON and YAML", async () => {
   expect(await parseYaml(stdout)).toMatchObject({ from: "prod/web-planned", ways: [{ share: 0.75 }, { share: 0.25 }] });
 });
 
+test("method, headers, host and protocol of the request are those of the flags", async () => {
+  const match = (uri: string, more: object) => ({ match: [{ uri: { prefix: uri }, ...more }] });
+  const answers = (status: number) => ({ directResponse: { status } });
+  const flags = write(
+    "flags.yaml",
+    istio("VirtualService", "flags", {
+      hosts: ["web"],
+      http: [
+        { ...match("/", { method: { exact: "DELETE" }, headers: { "x-user": { exact: "alice" } } }), ...answers(201) },
+        { ...match("/", { method: { exact: "DELETE" } }), ...answers(202) },
+        { ...match("/", { headers: { "x-user": { exact: "alice,bob" } } }), ...answers(203) },
+        answers(204),
+      ],
+    }),
+  );
+  const statusOf = async (...words: readonly string[]) => {
+    const given = ["--from", "prod/web", "--to", "http://web/x", "--config", flags, "-o", "json", ...words];
+    const { ways: found } = JSON.parse((await run(...given)).stdout) as {
+      readonly ways: readonly { readonly answer: { readonly status: number } }[];
+    };
+    return found.map(({ answer }) => answer.status);
+  };
+  expect(await statusOf("--method", "delete", "-H", "X-User: alice")).toEqual([201]);
+  expect(await statusOf("-X", "DELETE")).toEqual([202]);
+  expect(await statusOf("-H", "x-user:alice", "-H", "x-user: bob")).toEqual([203]);
+  expect(await statusOf("-H", "x-user:alice")).toEqual([204]);
+  const [other] = await ways("http://192.0.2.9/tea", "-H", "host:api");
+  expect(other).toMatchObject({ answer: { kind: "direct-response", status: 418 } });
+  expect((await call("http://api/users", "--http2")).stdout).toContain("for plaintext (HTTP/2)");
+  expect((await call("http://api/users")).stdout).not.toContain("HTTP/2");
+});
+
 test("a rule's own answer, a connection and an address outside are told apart", async () => {
   expect(await ways("http://api/tea")).toMatchObject([{ answer: { kind: "direct-response", status: 418 } }]);
   expect(await ways("tcp://api:5432")).toMatchObject([{ answer: { kind: "denied", endpoints: [] } }]);
