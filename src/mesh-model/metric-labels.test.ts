@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expandLabels, joinService, joinWorkload, messagesOf } from "./metric-labels.ts";
+import { expandLabels, joinCalled, joinService, joinWorkload, messagesOf } from "./metric-labels.ts";
 
 const WEB = {
   workload: "web-v1",
@@ -27,6 +27,19 @@ test("what was joined comes apart as it was", () => {
     destination_service_namespace: "default",
     source_workload: "unknown",
   });
+});
+
+test("a workload that was reached and its service come in one text; of a call that reached none there is the service alone", () => {
+  const service = { host: "web.default.svc", name: "web", namespace: "default" };
+  const both = labelsOf(`@destination=${joinWorkload(WEB)} @service=${joinService(service)}`);
+  expect(labelsOf(`@called=${joinCalled(WEB, service)}`)).toEqual(both);
+  const none = labelsOf(`@destination=- @service=${joinService(service)}`);
+  expect(labelsOf(`@called=${joinService(service)}`)).toEqual(none);
+  expect(none).toMatchObject({ destination_workload: "unknown", destination_service_name: "web" });
+});
+
+test.each(["PassthroughCluster", "outbound|80||x", "-"])("a call to %s is of an unknown workload", (text) => {
+  expect(labelsOf(`@called=${text}`)).toEqual(labelsOf(`@destination=- @service=${text}`));
 });
 
 test.each([

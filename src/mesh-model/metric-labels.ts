@@ -31,6 +31,11 @@ export function joinFields(fields: readonly string[]): string {
   return fields.join(FIELD_END);
 }
 
+/** Both in one text, for those who have one place for it: first the workload, then the service. */
+export function joinCalled(workload: WorkloadLabels, service: ServedService): string {
+  return joinFields([joinWorkload(workload), joinService(service)]);
+}
+
 /** Names of objects and hosts have no such characters. */
 export function asField(text: string): string {
   return text.replace(/[\s;"\\]/g, "_");
@@ -70,7 +75,8 @@ function expandItem(labels: Map<string, string>, item: string): void {
   const at = item.search(/[=?~]/);
   if (at < 0) return;
   const [name, kind, value] = [item.slice(0, at), item[at], item.slice(at + 1)];
-  if (name === "@destination") addFields(labels, DESTINATION, value);
+  if (name === "@called") addCalled(labels, value);
+  else if (name === "@destination") addFields(labels, DESTINATION, value);
   else if (name === "@service") addService(labels, value);
   else if (name === "@peer") addPeer(labels, value);
   else if (item.startsWith(MESSAGES)) return;
@@ -90,6 +96,14 @@ function addFields(labels: Map<string, string>, names: readonly string[], text: 
   names.forEach((name, at) => {
     labels.set(name, fields[at] || UNKNOWN);
   });
+}
+
+/** Where no workload was reached there is the service alone. */
+function addCalled(labels: Map<string, string>, text: string): void {
+  const fields = text.split(FIELD_END);
+  const hasWorkload = fields.length > SERVICE.length;
+  addFields(labels, DESTINATION, hasWorkload ? joinFields(fields.slice(0, DESTINATION.length)) : "");
+  addService(labels, hasWorkload ? joinFields(fields.slice(DESTINATION.length)) : text);
 }
 
 /** A cluster that does not say whom it is for is known by its own name. */

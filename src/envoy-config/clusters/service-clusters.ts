@@ -16,7 +16,7 @@ import { dynamicClusterType } from "../shared/dynamic-dns.ts";
 import { headerCase } from "../shared/header-case.ts";
 import { originMetadata } from "../shared/origin-metadata.ts";
 import { type EffectivePolicy, effectivePolicy } from "../shared/traffic-policy.ts";
-import { serviceMetadata } from "../telemetry/metric-tags.ts";
+import { servedService, serviceMetadata } from "../telemetry/metric-tags.ts";
 import { describesPeers } from "../telemetry/metrics.ts";
 import { circuitBreakers, upstreamConnection } from "./connection-pool.ts";
 import { commonBalancing, loadBalancing } from "./load-balancer.ts";
@@ -92,7 +92,7 @@ function serviceCluster(
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
-    ...servedService(scope, service),
+    ...describedCluster(scope, service),
     ...httpOptions(upstream, pool, {
       upstreamHttpProtocolOptions: transport.http,
       http1: headerCase(port.protocol, preservesHeaderCase),
@@ -197,17 +197,16 @@ function dynamicCluster(scope: OutboundScope, service: Service, { port, protocol
     circuitBreakers: circuitBreakers(pool, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
     ...transport.sockets,
-    ...servedService(scope, service),
+    ...describedCluster(scope, service),
     ...options,
   };
 }
 
 /** Whom the cluster is for, for metrics, and which rule it follows, for people who look at what an Envoy has. */
-function servedService(scope: OutboundScope, service: Service): Pick<Cluster, "metadata"> {
-  const { hostname, name, namespace } = service;
+function describedCluster(scope: OutboundScope, service: Service): Pick<Cluster, "metadata"> {
   const rule = scope.destinationRule(service);
   const filterMetadata = {
-    ...(describesPeers(scope) ? serviceMetadata({ host: hostname, name, namespace }) : {}),
+    ...(describesPeers(scope) ? serviceMetadata(servedService(service)) : {}),
     ...(rule === undefined ? {} : originMetadata("destination-rule", rule.object)),
   };
   return Object.keys(filterMetadata).length === 0 ? {} : { metadata: { filterMetadata } };

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { endpointOf } from "../../../test/support/discovery/endpoint.ts";
+import { expandLabels } from "../../mesh-model/metric-labels.ts";
 import { lbEndpoint, toAddress } from "./lb-endpoint.ts";
 
 const options = { families: { ipv4: true, ipv6: false }, resolvesNames: false, isMtls: () => false };
@@ -29,6 +30,20 @@ test.each([
 test("metadata choose the mutual TLS of the cluster", () => {
   expect(lbEndpoint(endpointOf("10.0.0.1"), { ...options, isMtls: () => true })?.metadata).toEqual({
     filterMetadata: { "envoy.transport_socket_match": { tlsMode: "istio" } },
+  });
+});
+
+test("a described endpoint says who it is and for which service it is called, in one text beside what else is known of it", () => {
+  const labels = { app: "web", version: "v1", "service.istio.io/workload-name": "web-v1" };
+  const describedFor = { host: "web.prod.svc", name: "web", namespace: "prod" };
+  const found = lbEndpoint(endpointOf("10.0.0.1", { labels }), { ...options, isMtls: () => true, describedFor });
+  const { "istio.peer": peer, ...others } = found?.metadata?.filterMetadata ?? {};
+  expect(others).toEqual({ "envoy.transport_socket_match": { tlsMode: "istio" } });
+  expect(Object.fromEntries(expandLabels(`@called=${String(peer?.labels)}`))).toMatchObject({
+    destination_workload: "web-v1",
+    destination_version: "v1",
+    destination_service: "web.prod.svc",
+    destination_service_namespace: "prod",
   });
 });
 

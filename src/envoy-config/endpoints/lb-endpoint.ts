@@ -8,15 +8,15 @@ import { isIP, isIPv6 } from "../../net/ip.ts";
 import { constantMessage } from "../../protobuf/envoy/index.ts";
 import type { Address, HealthStatus, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
 import type { LbEndpoint } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import { workloadMetadata } from "../telemetry/metric-tags.ts";
+import { endpointMetadata, type ServedService } from "../telemetry/metric-tags.ts";
 
 export interface LbEndpointOptions {
   readonly families: Pick<ScopeTraits, "ipv4" | "ipv6">;
   /** The proxy resolves names; otherwise only addresses are of use. */
   readonly resolvesNames: boolean;
   readonly isMtls: (endpoint: Endpoint) => boolean;
-  /** Endpoints say what they are, for metrics. */
-  readonly describesPeers?: boolean;
+  /** Endpoints say what they are and that they are called for this service, for metrics. */
+  readonly describedFor?: ServedService | undefined;
 }
 
 /** Whether the proxy could call it at all. */
@@ -58,11 +58,11 @@ const MTLS = constantMessage<Metadata>({
 
 function metadataOf(
   endpoint: Endpoint,
-  { isMtls, describesPeers = false }: Pick<LbEndpointOptions, "isMtls" | "describesPeers">,
+  { isMtls, describedFor }: Pick<LbEndpointOptions, "isMtls" | "describedFor">,
 ): Pick<LbEndpoint, "metadata"> {
-  if (!describesPeers) return isMtls(endpoint) ? { metadata: MTLS } : {};
+  if (describedFor === undefined) return isMtls(endpoint) ? { metadata: MTLS } : {};
   const mtls = isMtls(endpoint) ? MTLS.filterMetadata : {};
-  return { metadata: { filterMetadata: { ...mtls, ...workloadMetadata(workloadLabels(endpoint)) } } };
+  return { metadata: { filterMetadata: { ...mtls, ...endpointMetadata(workloadLabels(endpoint), describedFor) } } };
 }
 
 /** Endpoints of files have no health check: no status counts as healthy. */

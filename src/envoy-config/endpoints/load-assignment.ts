@@ -8,6 +8,7 @@ import type { ClusterLoadAssignment, LocalityLbEndpoints } from "../../protobuf/
 import { parseClusterName, parseServerName } from "../shared/cluster-name.ts";
 import { type EffectivePolicy, effectivePolicy, findSubset } from "../shared/traffic-policy.ts";
 import { endpointMtls } from "../shared/worlds.ts";
+import { servedService } from "../telemetry/metric-tags.ts";
 import { describesPeers } from "../telemetry/metrics.ts";
 import { failover } from "./failover.ts";
 import { groupByLocality, isCallable, type LbEndpointOptions, type LocalityGroup, lbEndpoint } from "./lb-endpoint.ts";
@@ -67,7 +68,7 @@ export function loadAssignment(scope: OutboundScope, target: AssignmentTarget): 
   const reachable = reachableGroups(scope, target, policy);
   const options = {
     ...callable(scope, service),
-    describesPeers: describesPeers(scope),
+    describedFor: describesPeers(scope) ? servedService(service) : undefined,
     isMtls: (endpoint: Endpoint) => reachable.gateways.has(endpoint) || isMtls(scope, endpoint, policy),
   };
   const groups = arrange(scope, reachable.groups, policy, service);

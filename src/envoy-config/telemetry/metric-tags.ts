@@ -1,10 +1,12 @@
 import {
   asField,
   JOINED_LABELS,
+  joinCalled,
   joinService,
   joinWorkload,
   type ServedService,
 } from "../../mesh-model/metric-labels.ts";
+import type { Service } from "../../mesh-model/service.ts";
 import { UNKNOWN, type WorkloadLabels } from "../../mesh-model/workload-labels.ts";
 import { pack } from "../../protobuf/envoy/index.ts";
 import type { HeaderValueOption, Metadata } from "../../protobuf/gen/envoy/config/core/v3.ts";
@@ -27,13 +29,12 @@ export interface JoinedLabels {
 export function sourceLabels(protocol: CountedProtocol): JoinedLabels {
   const items = [
     "reporter=source",
-    `@destination=%UPSTREAM_METADATA(${PEER_METADATA}:${PEER})%`,
-    `@service=%COALESCE(${JSON.stringify(CALLED_SERVICE)})%`,
+    // Whether the other side took the certificate is for it to say.
+    `connection_security_policy=${UNKNOWN}`,
+    `@called=%COALESCE(${JSON.stringify(CALLED)})%`,
     "source_principal?%UPSTREAM_LOCAL_URI_SAN%",
     "destination_principal?%UPSTREAM_PEER_URI_SAN%",
     ...protocolItems(protocol),
-    // Whether the other side took the certificate is for it to say.
-    `connection_security_policy=${UNKNOWN}`,
   ];
   return { items, source: localWorkload() };
 }
@@ -60,7 +61,8 @@ function protocolItems(protocol: CountedProtocol): readonly string[] {
   const flags = "response_flags=%RESPONSE_FLAGS%";
   if (protocol === "tcp") return ["request_protocol=tcp", flags];
   const status = protocol === "grpc" ? "~%GRPC_STATUS_NUMBER%" : "=";
-  return [`request_protocol=${protocol}`, "response_code=%RESPONSE_CODE%", `grpc_response_status${status}`, flags];
+  const code = "response_code=%RESPONSE_CODE%";
+  return [`request_protocol=${protocol}`, `grpc_response_status${status}`, code, flags];
 }
 
 /** One tag for all labels, and one for each that overrides set: what an expression gives may be any text. */
@@ -118,13 +120,24 @@ const OR_UNKNOWN: Matcher = {
 /** Under which endpoints and clusters say what they are. */
 const PEER_METADATA = "istio.peer";
 const PEER = "labels";
-const CALLED_SERVICE = {
-  operators: [{ command: "CLUSTER_METADATA", param: `${PEER_METADATA}:${PEER}` }, { command: "UPSTREAM_CLUSTER_RAW" }],
+/** Looking metadata up costs most of all commands, and each metric does it: so endpoints say their service too. */
+const CALLED = {
+  operators: [
+    ...["UPSTREAM_METADATA", "CLUSTER_METADATA"].map((command) => ({ command, param: `${PEER_METADATA}:${PEER}` })),
+    { command: "UPSTREAM_CLUSTER_RAW" },
+  ],
 };
 
 /** For `metadata` of endpoints. */
-export function workloadMetadata(workload: WorkloadLabels): NonNullable<Metadata["filterMetadata"]> {
-  return { [PEER_METADATA]: { [PEER]: joinWorkload(workload) } };
+export function endpointMetadata(
+  workload: WorkloadLabels,
+  service: ServedService,
+): NonNullable<Metadata["filterMetadata"]> {
+  return { [PEER_METADATA]: { [PEER]: joinCalled(workload, service) } };
+}
+
+export function servedService({ hostname, name, namespace }: Service): ServedService {
+  return { host: hostname, name, namespace };
 }
 
 /** For `metadata` of clusters. */
