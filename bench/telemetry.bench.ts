@@ -1,22 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { CloseStack } from "../src/base/close-stack.ts";
 import { createFabric } from "../test/support/discovery/fabric.ts";
 import { type DiscoveryMesh, startDiscoveryMesh } from "../test/support/discovery/mesh.ts";
 import { documents, hostOf, ruleObject, serviceEntry } from "../test/support/discovery/rules.ts";
-import {
-  bundleWorkload,
-  type HttpResult,
-  startWorkload,
-  type WorkloadProcess,
-} from "../test/support/discovery/workload.ts";
+import { bundleWorkload, startWorkload } from "../test/support/discovery/workload.ts";
 import { runEnvoy } from "../test/support/envoy/run-envoy.ts";
 import { until } from "../test/support/wait/until.ts";
 import type { Bench, BenchRow } from "./bench.ts";
+import { measureBesidePeer } from "./telemetry/beside-peer.ts";
+import { measureRound, type Round } from "./telemetry/measure-round.ts";
 
 /** Many short rounds, each way in turn: what else the machine does then falls on all of them. */
 const ROUNDS = 15;
-const REQUESTS = 600;
-const CONCURRENCY = 4;
 const VIP = "10.96.0.10";
 const [CLIENT, WEB, COLLECTOR] = ["10.10.1.1", "10.10.2.1", "10.10.3.1"];
 
@@ -42,26 +36,24 @@ const WAYS: readonly Way[] = [
   { name: "telemetry off again", telemetry: undefined, isInForce: (text) => !counts(text) && !traces(text) },
 ];
 
-interface Round {
-  readonly cpuMicros: number;
-  readonly perSecond: number;
-  readonly p99Ms: number;
-}
-
 /**
- * What telemetry costs the two Envoys that a request passes, by processor time per request. The reference's configuration is not measured
- * beside it: its filters for metrics are not in a stock Envoy.
+ * What telemetry costs the two Envoys that a request passes, by processor time per request. PEER, a program with istiod's flags, is measured
+ * on the same Envoy without metrics: the filters with which it counts are not in a stock Envoy.
  */
 const telemetry: Bench = {
   name: "telemetry",
   async run({ note, peer }) {
-    if (peer !== undefined) note("PEER is not used: a stock Envoy refuses the reference's filters for metrics");
     const plain = await measurePlain(note);
     const ways = await measureMesh(note);
     const [off] = ways;
+    const beside = peer === undefined ? [] : await measureBesidePeer({ program: peer, rounds: ROUNDS, note });
+    const [ours] = beside;
     return [
       ...rowsOf("two plain Envoys", plain),
-      ...ways.flatMap(({ way, rounds }) => rowsOf(`two sidecars, ${way.name}`, rounds, off?.rounds)),
+      ...ways.flatMap(({ way, rounds }) =>
+        rowsOf(`two sidecars, ${way.name}`, rounds, off && { name: "telemetry off", ...off }),
+      ),
+      ...beside.flatMap(({ name, rounds }) => rowsOf(`two Envoys without agents, ${name}`, rounds, ours)),
     ];
   },
 };
@@ -70,11 +62,15 @@ export default telemetry;
 
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-function rowsOf(name: string, rounds: readonly Round[], base?: readonly Round[]): readonly BenchRow[] {
+function rowsOf(
+  name: string,
+  rounds: readonly Round[],
+  base?: { readonly name: string; readonly rounds: readonly Round[] },
+): readonly BenchRow[] {
   const row = (member: keyof Round, what: string, unit: string): BenchRow => {
     const value = median(rounds.map((round) => round[member]));
-    const compared = base !== undefined && base !== rounds;
-    const ratio = compared && { to: "telemetry off", value: value / median(base.map((round) => round[member])) };
+    const compared = base !== undefined && base.rounds !== rounds;
+    const ratio = compared && { to: base.name, value: value / median(base.rounds.map((round) => round[member])) };
     return { name: `${name}: ${what}`, value, unit, ...(ratio && { ratio }) };
   };
   return [
@@ -177,37 +173,4 @@ function forwarder(port: number, toAddress: string, toPort: number): object {
       clusters: [{ name: "next", load_assignment: { cluster_name: "next", endpoints } }],
     },
   };
-}
-
-async function measureRound(
-  client: WorkloadProcess,
-  target: { readonly address: string; readonly port: number; readonly host: string },
-  envoys: readonly number[],
-): Promise<Round> {
-  const call = (count: number) => client.http({ ...target, count, concurrency: CONCURRENCY });
-  // Connections are open and series are made before anything is measured.
-  expectAnswers(await call(200));
-  const [cpuBefore, before] = [cpuMicros(envoys), performance.now()];
-  const answers = await call(REQUESTS);
-  const [cpu, elapsedMs] = [cpuMicros(envoys) - cpuBefore, performance.now() - before];
-  expectAnswers(answers);
-  const times = answers.map(({ ms }) => ms).toSorted((a, b) => a - b);
-  return {
-    cpuMicros: cpu / REQUESTS,
-    perSecond: (REQUESTS / elapsedMs) * 1000,
-    p99Ms: times[Math.floor(times.length * 0.99)] ?? 0,
-  };
-}
-
-function expectAnswers(answers: readonly HttpResult[]): void {
-  const wrong = answers.find(({ status }) => status !== 200);
-  if (wrong !== undefined) throw new Error(`${wrong.status} ${wrong.error ?? wrong.body}`);
-}
-
-/** Nanoseconds on a processor, of all threads: the ticks of /proc/PID/stat are too coarse for a round. */
-function cpuMicros(pids: readonly number[]): number {
-  const ofThread = (path: string) => Number(readFileSync(path, "utf8").split(" ")[0]) / 1000;
-  return pids
-    .flatMap((pid) => readdirSync(`/proc/${pid}/task`).map((task) => ofThread(`/proc/${pid}/task/${task}/schedstat`)))
-    .reduce((sum, each) => sum + each, 0);
 }

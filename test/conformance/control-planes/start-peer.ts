@@ -27,13 +27,13 @@ const ENVIRONMENT = {
 };
 
 /** `program` takes the words of `pilot-discovery`. It reads rules of files alone, but needs an API server to start. */
-export async function startPeer(program: string, kubeconfig: string): Promise<Peer> {
+export async function startPeer(program: string, kubeconfig: string, mesh: object = {}): Promise<Peer> {
   const folder = temporaryFolder();
   const [http = 0, grpc = 0, monitoring = 0] = await freePorts(3);
   folder.write("config/none.yaml", "");
   const sources = [{ address: `fs://${folder.file("config")}` }, { address: "k8s://" }];
   const files = {
-    mesh: folder.write("mesh.yaml", { configSources: sources }),
+    mesh: folder.write("mesh.yaml", { ...mesh, configSources: sources }),
     networks: folder.write("networks.yaml", ""),
   };
   const process = startServerProcess({

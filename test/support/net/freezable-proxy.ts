@@ -13,8 +13,8 @@ export interface FreezableProxy extends AsyncDisposable {
   cut(): void;
 }
 
-/** A TCP proxy in front of a local port. */
-export async function startFreezableProxy(upstreamPort: number): Promise<FreezableProxy> {
+/** A TCP proxy in front of a local port. At a `path` everybody may connect to it, from every network namespace, and it has no port. */
+export async function startFreezableProxy(upstreamPort: number, path?: string): Promise<FreezableProxy> {
   const sockets = new Set<Socket>();
   let bytesToClient = 0;
   let isFrozen = false;
@@ -41,12 +41,13 @@ export async function startFreezableProxy(upstreamPort: number): Promise<Freezab
       bytesToClient += bytes;
     });
   });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const at = path === undefined ? { port: 0, host: "127.0.0.1" } : { path, readableAll: true, writableAll: true };
+  await new Promise<void>((resolve) => void server.listen(at, resolve));
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
   return {
-    port: (server.address() as AddressInfo).port,
+    port: path === undefined ? (server.address() as AddressInfo).port : 0,
     get bytesToClient() {
       return bytesToClient;
     },
