@@ -118,6 +118,8 @@ async function isInForce({ name, envoys }: Side, traces: boolean): Promise<strin
     const left = LEFT_OUT.find(({ type }) => listeners.includes(type));
     if (left !== undefined) throw new Error(`${name} has ${left.type}`);
     if (listeners.includes("ZipkinConfig") !== traces) return `an Envoy of ${name} has not heard of it`;
+    // They close connections, under requests too, when their time is over.
+    if ((await envoy.stat("total_listeners_draining")) > 0) return `an Envoy of ${name} drains listeners`;
   }
   return undefined;
 }
