@@ -60,6 +60,25 @@ test("a virtual host that the peer lacks is explained where two objects of a nam
 });
 
 test.each([
+  { other: { protocol: "TCP", namespace: "prod" }, says: /oldest object/ },
+  { other: { protocol: "HTTP", namespace: "prod" }, says: undefined },
+  { other: { protocol: "TCP", namespace: "default" }, says: undefined },
+])(
+  "a virtual host that only the peer has is explained where the host's port is $other as well: $says",
+  ({ other, says }) => {
+    const older = { ...entry(other.namespace), name: "older" };
+    const spec = { ...older.spec, ports: [{ number: 80, protocol: other.protocol }] };
+    const reason = explained({
+      difference: 'routes[80].virtualHosts.shared.example:80: expected {"domains":{}}, got nothing',
+      node,
+      mesh: [{ ...older, spec }, entry("prod")],
+    });
+    if (says === undefined) expect(reason).toBeUndefined();
+    else expect(reason).toMatch(says);
+  },
+);
+
+test.each([
   { kind: "WorkloadEntry", spec: { address: node.address, labels: {} }, says: /labels that only the proxy has stay/ },
   {
     kind: "ServiceEntry",

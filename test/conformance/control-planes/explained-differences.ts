@@ -22,6 +22,10 @@ const REASONS: readonly (readonly [string, (found: Found) => boolean])[] = [
   ["services that share an address and a port share its listener", isSharedListener],
   ["of the hosts of one ServiceEntry the peer gives its address to any one", isAddressOfSeveral],
   ["objects that describe one host in one namespace all count, the peer serves one of them", isDescribedTwice],
+  [
+    "the oldest object of a namespace says what a port of a host carries, the peer serves routes of a younger one",
+    isOfOtherProtocol,
+  ],
   ["nobody sees a service that is not exported to them, also in its own namespace", isNotExported],
   ["gateways prefer services of their own namespace, as sidecars do", isOfOwnNamespace],
   ["labels that only the proxy has stay", hasOwnLabels],
@@ -96,6 +100,20 @@ function isDescribedTwice(found: Found): boolean {
       : { entries: entriesOf(found.mesh).filter(({ hosts }) => hosts.includes(ofHost)), isMore: true };
   return (
     isMore && entries.some((one, at) => entries.some((other, of) => at !== of && other.namespace === one.namespace))
+  );
+}
+
+/** A virtual host that is lacked here, of a port that carries bytes by one object and HTTP by another of the same namespace. */
+function isOfOtherProtocol({ difference, mesh }: Found): boolean {
+  const [, host = "", port] =
+    /^routes\[\d+\]\.virtualHosts\.(.+):(\d+): expected \{.*got nothing$/.exec(difference) ?? [];
+  const described = entriesOf(mesh)
+    .filter(({ hosts }) => hosts.includes(host))
+    .flatMap(({ namespace, ports }) =>
+      ports.filter(({ number }) => number === Number(port)).map(({ isHttp }) => ({ namespace, isHttp })),
+    );
+  return described.some(
+    (one) => one.isHttp && described.some((other) => !other.isHttp && other.namespace === one.namespace),
   );
 }
 
