@@ -168,6 +168,14 @@ describe("VirtualService", () => {
     expect(found(hidden("prod"), rules)).toEqual([]);
   });
 
+  test("a host that no service has is only said: requests to it may be meant", () => {
+    const rules = virtual("v", { hosts: ["nowhere.example"], http: [{ route: [to("web")] }] });
+    const said = (...documents: readonly string[]) =>
+      findingsOf(documents.join("\n---\n")).filter(({ name }) => name === "VirtualServiceHostUnknown");
+    expect(said(WEB, rules)).toMatchObject([{ code: "PA0003", level: "Info", object: { name: "v" } }]);
+    expect(said(WEB, virtual("v", { http: [{ route: [to("web")] }] }))).toEqual([]);
+  });
+
   test("two rules for one host conflict where both are seen, and never one with itself", () => {
     const route = { http: [{ route: [to("web")] }] };
     const conflict = "ConflictingMeshGatewayVirtualServiceHosts VirtualService prod/";

@@ -5,5 +5,5 @@ export { assignedEndpoints } from "./endpoints/load-assignment.ts";
 export { patchBootstrap } from "./envoy-filter/patch-bootstrap.ts";
 
 export type { ResourceProblem } from "./resource-problems.ts";
-export { PASSTHROUGH_CLUSTER, parseClusterName } from "./shared/cluster-name.ts";
+export { clusterName, PASSTHROUGH_CLUSTER, parseClusterName } from "./shared/cluster-name.ts";
 export { type ExplainedTelemetry, explainTelemetry } from "./telemetry/explain-telemetry.ts";

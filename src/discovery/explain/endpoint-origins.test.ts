@@ -157,6 +157,31 @@ describe("endpoints of a ServiceEntry come from", () => {
   });
 });
 
+test("a pod of a headless Service has a listener and a name of its own, which come from it", () => {
+  const mesh = meshOf(
+    kubeService("web", { clusterIP: "None", ports: [{ name: "tcp", port: 8080, targetPort: 8080 }] }),
+    kubeService("other", { ports: [{ name: "tcp", port: 8080, targetPort: 8080 }] }),
+    ...["web-0", "web-1"].map((name, at) =>
+      kubePod(name, `10.0.0.${at + 1}`, { spec: { nodeName: "", subdomain: "web", hostname: name } }),
+    ),
+    {
+      ...kubeSlice("web", [
+        { address: "10.0.0.1", pod: "web-0" },
+        { address: "10.0.0.2", pod: "web-1" },
+      ]),
+      ports: [{ name: "tcp", port: 8080 }],
+    } as KubernetesObject,
+  );
+  const metadata = { ...NODE.metadata, DNS_CAPTURE: "true", CLUSTER_ID: "Kubernetes" };
+  const view = mesh.view(nodeOfCase({ ...NODE, metadata }));
+  const { resources } = resourcesOf(view, ["lds", "nds"]);
+  const why = (name: string) => explainWhy(resources, name, originsOf(view));
+  const own = ["Service prod/web", "EndpointSlice prod/web-1", "Pod prod/web-1"];
+  expect(why("10.0.0.2_8080")[0]?.origins.map(lineOf)).toEqual(own);
+  expect(why("web-1.web.prod.svc.cluster.local")[0]?.parts[0]?.origins.map(lineOf)).toEqual(own);
+  expect(why("web.prod.svc.cluster.local")[0]?.parts[0]?.origins.map(lineOf)).toEqual(own.slice(0, 1));
+});
+
 test("a gateway to another network comes from its Service, and the lists of what is behind it", () => {
   const { registry, store } = registryOf([
     kubeService("web"),

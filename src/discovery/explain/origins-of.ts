@@ -1,8 +1,10 @@
+import { clusterName } from "../../envoy-config/index.ts";
 import type { ObjectRef } from "../../istio-api/config-object.ts";
 import { hostCovers } from "../../istio-api/values/hostname.ts";
+import type { Endpoint } from "../../mesh-model/endpoint.ts";
 import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
 import { selects } from "../../mesh-model/selector.ts";
-import { objectOf } from "../../mesh-model/service.ts";
+import { isHeadless, objectOf, type Service } from "../../mesh-model/service.ts";
 import type { Origin, Subject } from "../../simulate/index.ts";
 import { endpointOrigins } from "./endpoint-origins.ts";
 import { createRuleLookup } from "./related-objects.ts";
@@ -17,9 +19,9 @@ export function originsOf(view: ProxyView): OriginsOf {
   return (subject) => {
     switch (subject.kind) {
       case "name":
-        return view.outbound.services.filter(({ hostname }) => hostname === subject.host).map(objectOf);
+        return nameOrigins(view, subject.host, ofEndpoint);
       case "listener":
-        return listenerOrigins(view, subject.name);
+        return listenerOrigins(view, subject.name, ofEndpoint);
       case "inbound-port":
         return [...inboundServices(view, subject.port), ...sidecarOrigin(view, "inbound")];
       case "virtual-host":
@@ -50,8 +52,36 @@ function toOrigin({ kind, namespace, name }: ObjectRef): Origin {
   return { kind, namespace, name };
 }
 
-/** Services on the port, of the address where the listener has one. */
-function listenerOrigins(view: ProxyView, name: string): readonly Origin[] {
+type OfEndpoint = ReturnType<typeof endpointOrigins>;
+
+/** A service, or a pod of a headless one that has a name of its own. */
+function nameOrigins(view: ProxyView, host: string, ofEndpoint: OfEndpoint): readonly Origin[] {
+  const { services } = view.outbound;
+  const named = services.filter(({ hostname }) => hostname === host);
+  if (named.length > 0) return named.map(objectOf);
+  const isNamed = ({ hostname }: Service, { hostName, subDomain }: Endpoint) =>
+    Boolean(hostName && subDomain) && host === `${hostName}.${subDomain}${hostname.slice(hostname.indexOf("."))}`;
+  return services.filter(isHeadless).flatMap((service) => memberOrigins(view, service, isNamed, ofEndpoint));
+}
+
+/** The service with those of its endpoints; nothing without any. */
+function memberOrigins(
+  { snapshot }: ProxyView,
+  service: Service,
+  isMember: (service: Service, endpoint: Endpoint) => boolean,
+  ofEndpoint: OfEndpoint,
+): readonly Origin[] {
+  const members = snapshot.endpoints(service.key).filter((endpoint) => isMember(service, endpoint));
+  const origins = members.flatMap(({ addresses: [address = ""], port, servicePortName }) => {
+    const own = service.ports.find(({ name }) => name === servicePortName);
+    return own === undefined ? [] : ofEndpoint(clusterName("outbound", own.port, "", service.hostname), address, port);
+  });
+  const unique = new Map(origins.map((origin) => [`${origin.kind}/${origin.namespace}/${origin.name}`, origin]));
+  return members.length === 0 ? [] : [objectOf(service), ...unique.values()];
+}
+
+/** Services on the port, of the address where the listener has one: theirs, or that of an endpoint of a headless one. */
+function listenerOrigins(view: ProxyView, name: string, ofEndpoint: OfEndpoint): readonly Origin[] {
   const [, address = "", digits = ""] = /^(.*)_(\d+)$/.exec(name) ?? [];
   if (digits === "") {
     const direction = name === "virtualInbound" ? "inbound" : "outbound";
@@ -70,7 +100,13 @@ function listenerOrigins(view: ProxyView, name: string): readonly Origin[] {
     const auto = [autoAllocated?.ipv4, autoAllocated?.ipv6];
     return addresses.some((one) => one.split("/")[0] === address) || auto.includes(address);
   });
-  return [...(own.length > 0 ? own : onPort).map(objectOf), ...sidecarOrigin(view, "outbound")];
+  const isThere = (_: Service, { addresses }: Endpoint) => addresses.includes(address);
+  const members =
+    own.length > 0
+      ? []
+      : onPort.filter(isHeadless).flatMap((service) => memberOrigins(view, service, isThere, ofEndpoint));
+  const found = members.length > 0 ? members : (own.length > 0 ? own : onPort).map(objectOf);
+  return [...found, ...sidecarOrigin(view, "outbound")];
 }
 
 function sidecarOrigin({ outbound, inbound }: ProxyView, direction: "inbound" | "outbound"): readonly Origin[] {

@@ -1,6 +1,7 @@
 import { NodeError, parseNode, type XdsNode } from "../../../mesh-model/proxy/parse-node.ts";
 import type { ProxyView } from "../../../mesh-model/push-snapshot.ts";
 import { HttpError, type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
+import type { Origin } from "../../../simulate/index.ts";
 import { originsOf } from "../../explain/origins-of.ts";
 import { refineOrigins } from "../../explain/refine-origins.ts";
 import { EXPLAINED_TYPES, type ExplainedType, resourcesOf } from "../../explain/resources-of.ts";
@@ -40,7 +41,7 @@ export function explainPage(context: DebugContext, call: Pick<HttpRequest, "quer
     return json({
       resources: resources.map(({ type: of, name: its, version }) => ({ type: of, name: its, version })),
       problems: problems.map(({ text, origin }) =>
-        origin === undefined ? text : `${text}, of ${origin.kind} ${origin.namespace}/${origin.name}`,
+        origin === undefined ? text : `${text}, of ${context.locate(origin).map(titleOf).join(", ")}`,
       ),
     });
   const named = resources.filter((resource) => resource.name === name);
@@ -62,6 +63,12 @@ function viewOf(context: DebugContext, call: Pick<HttpRequest, "query">): ProxyV
       throw new HttpError(400, `node: ${thrown.message}`);
     throw thrown;
   }
+}
+
+/** `Service prod/web (cluster east, version 7)`, `VirtualService prod/web (mesh.yaml:12)`. */
+function titleOf({ kind, namespace, name, file, line, cluster, resourceVersion }: Origin): string {
+  const inCluster = cluster === undefined ? "" : ` (cluster ${cluster}, version ${resourceVersion ?? "unknown"})`;
+  return `${kind} ${namespace}/${name}${file === undefined ? inCluster : ` (${file}:${line})`}`;
 }
 
 function located({ locate }: DebugContext, explanation: Explanation): Explanation {
