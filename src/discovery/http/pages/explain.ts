@@ -9,6 +9,8 @@ import { type Explanation, explainAll, explainWhy } from "../../explain/why.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { requireProxy } from "./streams.ts";
 
+type ExplainContext = Pick<DebugContext, "snapshot" | "source" | "connections" | "locate">;
+
 /** Proxies are served by the same thread. */
 const REFINING = { limitMs: 500, maxObjects: 2000 };
 
@@ -16,7 +18,7 @@ const REFINING = { limitMs: 500, maxObjects: 2000 };
  * What a proxy is sent, connected (`?proxyID=`) or not (`?node=` with the node of a discovery request): names and versions; one resource
  * whole (`name=`), or the objects that it comes from (`why=`; `origins` for all clusters, listeners and routes).
  */
-export function explainPage(context: DebugContext, call: Pick<HttpRequest, "query">): TextAnswer {
+export function explainPage(context: ExplainContext, call: Pick<HttpRequest, "query">): TextAnswer {
   const { query } = call;
   const view = viewOf(context, call);
   const type = query.get("type") ?? "";
@@ -53,7 +55,7 @@ function isType(type: string): type is ExplainedType {
   return (EXPLAINED_TYPES as readonly string[]).includes(type);
 }
 
-function viewOf(context: DebugContext, call: Pick<HttpRequest, "query">): ProxyView {
+function viewOf(context: ExplainContext, call: Pick<HttpRequest, "query">): ProxyView {
   const node = call.query.get("node");
   if (node === null) return requireProxy(context, call).view();
   try {
@@ -71,7 +73,7 @@ function titleOf({ kind, namespace, name, file, line, cluster, resourceVersion }
   return `${kind} ${namespace}/${name}${file === undefined ? inCluster : ` (${file}:${line})`}`;
 }
 
-function located({ locate }: DebugContext, explanation: Explanation): Explanation {
+function located({ locate }: ExplainContext, explanation: Explanation): Explanation {
   return {
     ...explanation,
     origins: explanation.origins.flatMap(locate),

@@ -109,7 +109,10 @@ export function forceDisconnect(context: DebugContext, call: Pick<HttpRequest, "
 }
 
 /** `?proxyID=`: the id of a stream, or of the proxy that has it. */
-export function requireProxy(context: DebugContext, { query }: Pick<HttpRequest, "query">): Connection {
+export function requireProxy(
+  context: Pick<DebugContext, "connections">,
+  { query }: Pick<HttpRequest, "query">,
+): Connection {
   const id = query.get("proxyID") ?? "";
   if (id === "") throw new HttpError(400, "You must provide a proxyID in the query string");
   const connection = context.connections.find(id);
