@@ -70,9 +70,9 @@ export async function startDoors(plan: MeshPlan, options: DoorsOptions): Promise
   };
 }
 
-/** Runs inside: a socket belongs to the namespace of the process that makes it. */
-const INSIDE =
-  'const s=require("net").connect(Number(process.argv[1]),"127.0.0.1");s.on("error",()=>process.exit(1));process.stdin.pipe(s).pipe(process.stdout)';
+/** Runs inside: a socket belongs to the namespace of the process that makes it. Ends with the connection, with 1 where there is none. */
+const inside = (port: number) =>
+  `const{Socket,connect}=require("net");const s=connect(${port},"127.0.0.1");new Socket({fd:0}).pipe(s).pipe(new Socket({fd:1}))`;
 
 /** A process per connection, which people and commands make now and then: one that waits in every namespace would cost its memory always. */
 async function openDoor(netns: string, port: number, { node, runId, machine }: DoorsOptions): Promise<Door> {
@@ -84,7 +84,7 @@ async function openDoor(netns: string, port: number, { node, runId, machine }: D
   const sockets = new Set<Socket>();
   const pass = (socket: Socket) => {
     sockets.add(socket);
-    const words = ["netns", "exec", netns, node, "-e", INSIDE, String(port)];
+    const words = ["netns", "exec", netns, node, "-e", inside(port)];
     const child = spawnProgram("ip", words, {
       env: { PATH: "/usr/sbin:/sbin:/usr/bin:/bin", [RUN_VARIABLE]: runId },
       stdio: ["pipe", "pipe", "ignore"],
