@@ -34,6 +34,25 @@ export interface ParsedYaml {
   readonly fault?: { readonly message: string };
 }
 
+/** The texts themselves are let go: a large mesh would be in memory twice. */
+export interface ReadDocument extends ParsedDocument {
+  readonly result: DocumentResult;
+}
+
+/** The documents of a text; only those are decoded that were not there before. */
+export async function readDocuments(
+  bytes: Uint8Array,
+  before: readonly ReadDocument[],
+  { parser, defaultNamespace }: { readonly parser: ConfigParser; readonly defaultNamespace: string },
+): Promise<readonly ReadDocument[]> {
+  const results = new Map(before.map(({ digest, result }) => [digest, result]));
+  const parsed = await parser.readDocuments(bytes, { defaultNamespace, known: [...results.keys()] });
+  return parsed.flatMap((document) => {
+    const result = document.result ?? results.get(document.digest);
+    return result === undefined ? [] : [{ ...document, result }];
+  });
+}
+
 /** In the calling thread. */
 export const DIRECT_PARSER: ConfigParser = {
   readDocuments: async (bytes, options) => [...parseDocuments(bytes, options)],

@@ -2,10 +2,9 @@ import { type Handle, toHandle } from "../../base/handle.ts";
 import type { Logger } from "../../base/logger.ts";
 import { type ConsulClient, startKeyWatch } from "../../consul/index.ts";
 import type { ConfigStore } from "../../mesh-model/config-store.ts";
-import type { ConfigParser } from "../parse/config-parser.ts";
+import { type ConfigParser, readDocuments } from "../parse/config-parser.ts";
 import { createSnapshotPublisher } from "./config-snapshot.ts";
 import type { ReadFile } from "./files/file-reader.ts";
-import { readDocuments } from "./read-documents.ts";
 import { type Assembled, assemble, logNewProblems, NOTHING } from "./start-file-store.ts";
 
 export interface ConsulStoreOptions {

@@ -2,8 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { stat } from "node:fs/promises";
 import { errorCode, errorMessage } from "../../../base/coded-error.ts";
 import { MAX_FILE_BYTES, readFileLimited } from "../../../files/read-file.ts";
-import type { ConfigParser } from "../../parse/config-parser.ts";
-import { type ReadDocument, readDocuments } from "../read-documents.ts";
+import { type ConfigParser, type ReadDocument, readDocuments } from "../../parse/config-parser.ts";
 import type { FoundFile } from "./list-files.ts";
 import { mapBounded } from "./map-bounded.ts";
 
