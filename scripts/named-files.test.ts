@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { LONGEST } from "../test/support/longest-first.ts";
 
 const root = join(import.meta.dirname, "..");
 const files = ["src", "web", "test", "e2e", "bench", "scripts", "image", "docs"].flatMap((folder) =>
@@ -16,6 +17,10 @@ test.each(documents)("%s names source files that exist", (path) => {
   const named = [...readFileSync(join(root, path), "utf8").matchAll(NAMED)].map(([, name = ""]) => name);
   const gone = named.filter((name) => !isPattern(name) && !files.some((file) => `/${file}`.endsWith(`/${name}`)));
   expect(gone).toEqual([]);
+});
+
+test.each(LONGEST)("%s, which starts first, is a test file", (name) => {
+  expect(files.filter((file) => file.includes(`/${name}`) || file.startsWith(name))).toHaveLength(1);
 });
 
 const FLOOR = /^src\/(base|net|files|process|protocol|protobuf|grpc|template)\//;

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Files of half a minute and more. In a fresh clone vitest knows no durations and would begin with the largest file. */
-const LONGEST = [
+export const LONGEST: readonly string[] = [
   "e2e/mesh-start.slow",
   "e2e/mesh-outage.slow",
   "e2e/capture-matrix.slow",
@@ -16,6 +16,14 @@ const LONGEST = [
   "e2e/mesh-apply",
   "e2e/mesh.test",
   "e2e/mesh-faults",
+  "e2e/image.test",
+  "kubernetes/gateway-secrets",
+  "kubernetes/histories",
+  "e2e/launcher",
+  "e2e/discovery-envoy.test",
+  "kubernetes/control-plane-faults",
+  "e2e/capture-faults",
+  "kubernetes/credentials",
 ];
 
 /** Starts the longest files first: one that starts last is waited for by idle workers. Any other order is vitest's own. */

@@ -169,6 +169,17 @@ test("requests that a fault rule delays take as much longer as the rule says", (
   expect(edges[0]?.errorShare).toBe(0);
 });
 
+test.each([
+  { fixedDelay: "1m30s", delayMs: 90_000 },
+  { fixedDelay: "0.25s", delayMs: 250 },
+  { fixedDelay: "soon", delayMs: undefined },
+  { fixedDelay: undefined, delayMs: undefined },
+])("a rule with the delay $fixedDelay has $delayMs ms", ({ fixedDelay, delayMs }) => {
+  const spec = { hosts: [HOST], http: [{ fault: { delay: { fixedDelay } } }] };
+  const rules = rulesByHost([{ kind: "VirtualService", namespace: "shop", name: "slow", spec }]);
+  expect(rules.get(HOST)?.delayMs).toBe(delayMs);
+});
+
 test("a rule that aborts every request still has an edge", () => {
   const stats = { stats: [{ name: "http.outbound_0.0.0.0_8480;.fault.aborts_injected", value: 40 }] };
   const { edges } = graphOf(samples(statsOf({}), stats), { rules: faultRule({ abort: { httpStatus: 503 } }) });
