@@ -1,4 +1,5 @@
 import { asJsonObject } from "../base/json-object.ts";
+
 /** An object of an API server as JSON gives it. Nothing in it is certain: files hold what users wrote. */
 export interface KubernetesObject {
   readonly apiVersion?: string;

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../base/json-object.ts";
+
 /** What an API server asks about one object. */
 export interface AdmissionRequest {
   readonly uid: string;

@@ -1,4 +1,5 @@
 import { isJsonObject } from "../../base/json-object.ts";
+
 /** JSON data as it comes from a document. */
 export type Json = Record<string, unknown>;
 /** The text form of JSON that Go's encoder gives: `<`, `>` and `&` escaped. */
