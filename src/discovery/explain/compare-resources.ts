@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isJsonObject } from "../../base/json-object.ts";
 import type { ExplainedResource, ExplainedType } from "./resources-of.ts";
 
 /** How what one proxy is sent differs. */
@@ -36,7 +37,7 @@ function* differences(path: string, before: unknown, after: unknown): Generator<
   if (isDeepStrictEqual(before, after)) return;
   if (Array.isArray(before) && Array.isArray(after)) {
     yield* compareLists(path, before, after);
-  } else if (isObject(before) && isObject(after)) {
+  } else if (isJsonObject(before) && isJsonObject(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
       yield* differences(path === "" ? name : `${path}.${name}`, before[name], after[name]);
     }
@@ -62,7 +63,7 @@ function* compareLists(path: string, before: readonly unknown[], after: readonly
 }
 
 function nameOf(value: unknown): string | undefined {
-  const name = isObject(value) ? value.name : undefined;
+  const name = isJsonObject(value) ? value.name : undefined;
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 
@@ -72,8 +73,4 @@ function shown(value: unknown): string {
   if (value === undefined) return "(none)";
   const text = JSON.stringify(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

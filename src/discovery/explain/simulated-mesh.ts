@@ -1,3 +1,4 @@
+import { memoize } from "../../base/memoize.ts";
 import { type CachingSource, createResourceSource } from "../../envoy-config/index.ts";
 import { parseNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { ProxyView, PushSnapshot } from "../../mesh-model/push-snapshot.ts";
@@ -75,8 +76,8 @@ function lazyResources(view: ProxyView, source: CachingSource): ProxyResources {
   const all = (type: "lds" | "nds") => resourcesOf(view, [type], source).resources;
   const byName = <Of>(type: "cds" | "eds" | "rds"): Lookup<Of> =>
     lookup((name) => resourceNamed(view, type, name, source) as Of | undefined);
-  const listeners = lazy(() => all("lds").map(({ value }) => value as Listener));
-  const names = lazy(() => {
+  const listeners = memoize(() => all("lds").map(({ value }) => value as Listener));
+  const names = memoize(() => {
     const [table] = all("nds");
     return (table?.value as NameTable | undefined)?.table ?? {};
   });
@@ -88,14 +89,6 @@ function lazyResources(view: ProxyView, source: CachingSource): ProxyResources {
     endpoints: byName<ClusterLoadAssignment>("eds"),
     routes: byName<RouteConfiguration>("rds"),
     names: lookup((host) => (Object.hasOwn(names(), host) ? names()[host]?.ips : undefined)),
-  };
-}
-
-function lazy<Of>(make: () => Of): () => Of {
-  let made: { readonly value: Of } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
   };
 }
 

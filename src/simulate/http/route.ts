@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../base/json-object.ts";
 import type { Route, RouteMatch, VirtualHost } from "../../protobuf/gen/envoy/config/route/v3.ts";
 import type { MetadataMatcher } from "../../protobuf/gen/envoy/type/matcher/v3.ts";
 import type { FractionalPercent } from "../../protobuf/gen/envoy/type/v3.ts";
@@ -46,12 +47,8 @@ export function matchesMetadata(
   metadata: Metadata,
 ): boolean {
   let found: unknown = metadata[filter];
-  for (const { key = "" } of path) found = isRecord(found) ? found[key] : undefined;
+  for (const { key = "" } of path) found = isJsonObject(found) ? found[key] : undefined;
   return (value !== undefined && matchesValue(value, found)) !== (invert === true);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
