@@ -79,6 +79,29 @@ test.each([
 );
 
 test.each([
+  { other: { resolution: "NONE" }, says: /not listened on/ },
+  { other: { resolution: "NONE", addresses: ["10.50.0.1"] }, says: undefined },
+  { other: { resolution: "STATIC" }, says: undefined },
+  { other: { resolution: "NONE", hosts: ["other.example"] }, says: undefined },
+])(
+  "a listener that only the peer has, at an endpoint's address, is explained beside $other: $says",
+  ({ other, says }) => {
+    const one = entry("prod");
+    const own = { resolution: "STATIC", addresses: ["10.50.0.2"], endpoints: [{ address: "10.60.0.1" }] };
+    const reason = explained({
+      difference: 'listeners[10.60.0.1_80]: expected "present", got nothing',
+      node,
+      mesh: [
+        { ...one, spec: { ...one.spec, ...own } },
+        { ...one, name: "b", spec: { ...one.spec, ...other } },
+      ],
+    });
+    if (says === undefined) expect(reason).toBeUndefined();
+    else expect(reason).toMatch(says);
+  },
+);
+
+test.each([
   { kind: "WorkloadEntry", spec: { address: node.address, labels: {} }, says: /labels that only the proxy has stay/ },
   {
     kind: "ServiceEntry",

@@ -26,6 +26,10 @@ const REASONS: readonly (readonly [string, (found: Found) => boolean])[] = [
     "the oldest object of a namespace says what a port of a host carries, the peer serves routes of a younger one",
     isOfOtherProtocol,
   ],
+  [
+    "endpoints of one object are not listened on for another object of the host that has no address",
+    isOfOthersEndpoint,
+  ],
   ["nobody sees a service that is not exported to them, also in its own namespace", isNotExported],
   ["gateways prefer services of their own namespace, as sidecars do", isOfOwnNamespace],
   ["labels that only the proxy has stay", hasOwnLabels],
@@ -43,6 +47,8 @@ interface Entry {
   readonly addresses: readonly string[];
   readonly ports: readonly { readonly number: number; readonly isHttp: boolean }[];
   readonly exportTo: readonly string[];
+  readonly resolution: string;
+  readonly endpoints: readonly string[];
 }
 
 function entriesOf(mesh: readonly TestObject[]): readonly Entry[] {
@@ -56,6 +62,8 @@ function entriesOf(mesh: readonly TestObject[]): readonly Entry[] {
         number: Number(number),
         isHttp: text(protocol) === "HTTP",
       })),
+      resolution: text(spec.resolution ?? "NONE"),
+      endpoints: objects(spec.endpoints).map(({ address }) => text(address)),
       exportTo: list(spec.exportTo ?? ["*"]).map((name) => (name === "." ? namespace : text(name))),
     }));
 }
@@ -114,6 +122,25 @@ function isOfOtherProtocol({ difference, mesh }: Found): boolean {
     );
   return described.some(
     (one) => one.isHttp && described.some((other) => !other.isHttp && other.namespace === one.namespace),
+  );
+}
+
+/** A listener that only the peer has, where one object has the endpoint and another of the same host leads wherever a call was going. */
+function isOfOthersEndpoint({ difference, mesh }: Found): boolean {
+  const [, address = "", digits] =
+    /^listeners\[([^_\]]+)_(\d+)\]: expected "present", got nothing$/.exec(difference) ?? [];
+  const entries = entriesOf(mesh).filter(({ ports }) => ports.some(({ number }) => number === Number(digits)));
+  return entries.some(
+    (one) =>
+      one.endpoints.includes(address) &&
+      entries.some(
+        (other) =>
+          other !== one &&
+          other.namespace === one.namespace &&
+          other.resolution === "NONE" &&
+          other.addresses.length === 0 &&
+          other.hosts.some((host) => one.hosts.includes(host)),
+      ),
   );
 }
 
