@@ -103,6 +103,17 @@ describe("listeners of servers", () => {
     });
   });
 
+  test("forward nothing, by one virtual host without a name, as other control planes have it", () => {
+    const [manager] = serve("0.0.0.0:7070")?.filterChains?.[0]?.filters ?? [];
+    expect(manager?.typedConfig).toMatchObject({
+      routeConfig: {
+        name: "inbound",
+        virtualHosts: [{ domains: ["*"], routes: [{ match: { prefix: "/" }, nonForwardingAction: {} }] }],
+      },
+    });
+    expect(manager?.typedConfig).not.toHaveProperty("routeConfig.virtualHosts.0.name");
+  });
+
   test("at an IPv6 address", () => {
     expect(serve("[::]:7070")?.address).toEqual({ socketAddress: { address: "::", portValue: 7070 } });
   });
