@@ -118,8 +118,10 @@ async function isInForce({ name, envoys }: Side, traces: boolean): Promise<strin
     const left = LEFT_OUT.find(({ type }) => listeners.includes(type));
     if (left !== undefined) throw new Error(`${name} has ${left.type}`);
     if (listeners.includes("ZipkinConfig") !== traces) return `an Envoy of ${name} has not heard of it`;
-    // They close connections, under requests too, when their time is over.
-    if ((await envoy.stat("total_listeners_draining")) > 0) return `an Envoy of ${name} drains listeners`;
+    // First those that wait: they make others drain, which close connections under requests when their time is over.
+    for (const state of ["total_listeners_warming", "total_listeners_draining", "total_filter_chains_draining"]) {
+      if ((await envoy.stat(state)) > 0) return `an Envoy of ${name} has ${state}`;
+    }
   }
   return undefined;
 }
