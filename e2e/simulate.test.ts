@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { simulatedMesh, snapshotOfObjects, workloadsOf } from "../src/discovery/index.ts";
+import { snapshotOfObjects } from "../src/discovery/index.ts";
+import { simulatedMesh, workloadsOf } from "../src/explain/index.ts";
 import type { KubernetesObject } from "../src/mesh-model/kubernetes-object.ts";
 import { type Simulation, simulateRequest } from "../src/simulate/index.ts";
 import { startDiscoveryMesh } from "../test/support/discovery/mesh.ts";

@@ -26,6 +26,7 @@ const LAYERS = [
     "admission",
     "analyze",
     "simulate",
+    "explain",
     "grpc-metrics",
     "console",
     "platform",
@@ -41,7 +42,7 @@ const LAYERS = [
   ["base"],
 ];
 /** Rooms of one layer that build on each other, from -> to. */
-const NEIGHBOURS = new Set(["xds -> grpc", "mesh -> agent", "mesh -> discovery"]);
+const NEIGHBOURS = new Set(["xds -> grpc", "mesh -> agent", "mesh -> discovery", "explain -> simulate"]);
 /** Libraries: imported file by file, because whoever needs one file must not load the room. Other rooms are entered by their index.ts. */
 const LIBRARIES = new Set([
   "base",
@@ -57,7 +58,7 @@ const LIBRARIES = new Set([
   "cli",
 ]);
 /** Rooms without sockets, files, processes, timers and clock, like every core/ folder. */
-const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config", "analyze", "simulate"]);
+const PURE_ROOMS = new Set(["istio-api", "mesh-model", "envoy-config", "analyze", "simulate", "explain"]);
 const EFFECTS =
   /^(node:)?(fs|net|dgram|http|https|http2|tls|child_process|worker_threads|dns|os|process|timers|cluster|perf_hooks|readline|inspector|module)(\/|$)/;
 /** Made on the floor only: HTTP, file watches, child processes. gRPC is a floor of its own for HTTP/2. */

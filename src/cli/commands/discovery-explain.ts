@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import type { ExplainedResource, ExplainedType } from "../../discovery/index.ts";
+import type { ExplainedResource, ExplainedType } from "../../explain/index.ts";
 import { parseNode, type XdsNode } from "../../mesh-model/proxy/parse-node.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Command, CommandContext } from "../framework/command.ts";
@@ -104,7 +104,7 @@ async function explain(context: CommandContext): Promise<string> {
 
 async function explainOne(context: CommandContext, mesh: Mesh): Promise<string> {
   const { flags } = context;
-  const rooms = await import("../../discovery/index.ts");
+  const rooms = await import("../../explain/index.ts");
   const format = flags.string("output") as ExplainFormat;
   const [node] = await nodesOf(context, [mesh], rooms.nodeOfPod);
   const view = mesh.snapshot.view(parseNode(node));
@@ -122,8 +122,9 @@ async function explainOne(context: CommandContext, mesh: Mesh): Promise<string> 
     const found = rooms.explainWhy(resources, why, rooms.originsOf(view));
     if (found.length === 0)
       throw new Error(`nothing that is sent has the name ${JSON.stringify(why)}; see all without --why`);
+    const end = performance.now() + REFINE_MS;
     const located = rooms
-      .refineOrigins(view, found, { resources, limitMs: REFINE_MS })
+      .refineOrigins(view, found, { resources, isLate: () => performance.now() > end })
       .map(({ origins, parts, ...rest }) => ({
         ...rest,
         origins: origins.map(locate),
@@ -140,7 +141,7 @@ async function explainOne(context: CommandContext, mesh: Mesh): Promise<string> 
 
 async function explainDifference(context: CommandContext, base: AnalyzeInput, mesh: Mesh): Promise<string> {
   const { flags } = context;
-  const rooms = await import("../../discovery/index.ts");
+  const rooms = await import("../../explain/index.ts");
   const other = await readFiles([flags.string("diff")], flags.string("namespace") || "default");
   const { objects, unreadable } = other;
   const next = await meshOf(flags.bool("kube") ? over(base, other) : { ...base, objects, unreadable }, context);

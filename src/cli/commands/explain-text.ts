@@ -1,4 +1,4 @@
-import type { ExplainedProblem, ExplainedResource, Explanation, ResourceChange } from "../../discovery/index.ts";
+import type { ExplainedProblem, ExplainedResource, Explanation, ResourceChange } from "../../explain/index.ts";
 import { printYaml } from "../../files/yaml/print-yaml.ts";
 import { originText } from "./mesh-of-objects.ts";
 

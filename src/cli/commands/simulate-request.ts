@@ -1,5 +1,5 @@
 import { errorMessage } from "../../base/coded-error.ts";
-import type { Workload } from "../../discovery/index.ts";
+import type { Workload } from "../../explain/index.ts";
 import { printYaml } from "../../files/yaml/print-yaml.ts";
 import type { KubernetesObject } from "../../mesh-model/kubernetes-object.ts";
 import { type TokenKeys, tokenKeysName } from "../../mesh-model/token-keys.ts";
@@ -101,7 +101,7 @@ async function simulate(context: CommandContext, call: SimulatedCall): Promise<n
   const { flags, print, printError } = context;
   const [read, rooms, { simulateRequest }] = await Promise.all([
     readMeshInput(context),
-    import("../../discovery/index.ts"),
+    import("../../explain/index.ts"),
     import("../../simulate/index.ts"),
   ]);
   const input = read.hasCluster ? read : withPlannedObjects(read);

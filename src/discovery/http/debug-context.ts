@@ -4,7 +4,7 @@ import type { NetworkGateway } from "../../mesh-model/networks.ts";
 import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
 import type { Connections } from "../ads/connections.ts";
 import type { CredentialProblem } from "../credentials/credential-problems.ts";
-import type { Locate } from "../explain/locate-objects.ts";
+import type { Locate } from "../locate-objects.ts";
 import type { Conflicts } from "../mesh-figures.ts";
 import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
 import type { SourceFreshness } from "../source-freshness.ts";

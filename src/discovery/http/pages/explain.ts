@@ -1,18 +1,25 @@
+import {
+  EXPLAINED_TYPES,
+  type ExplainedType,
+  type Explanation,
+  explainAll,
+  explainWhy,
+  originsOf,
+  refineOrigins,
+  resourcesOf,
+} from "../../../explain/index.ts";
 import { NodeError, parseNode, type XdsNode } from "../../../mesh-model/proxy/parse-node.ts";
 import type { ProxyView } from "../../../mesh-model/push-snapshot.ts";
 import { HttpError, type HttpRequest, json, type TextAnswer } from "../../../net/http-server/http-types.ts";
 import type { Origin } from "../../../simulate/index.ts";
-import { originsOf } from "../../explain/origins-of.ts";
-import { refineOrigins } from "../../explain/refine-origins.ts";
-import { EXPLAINED_TYPES, type ExplainedType, resourcesOf } from "../../explain/resources-of.ts";
-import { type Explanation, explainAll, explainWhy } from "../../explain/why.ts";
 import type { DebugContext } from "../debug-context.ts";
 import { requireProxy } from "./streams.ts";
 
 type ExplainContext = Pick<DebugContext, "snapshot" | "source" | "connections" | "locate">;
 
 /** Proxies are served by the same thread. */
-const REFINING = { limitMs: 500, maxObjects: 2000 };
+const REFINING_MS = 500;
+const MAX_OBJECTS = 2000;
 
 /**
  * What a proxy is sent, connected (`?proxyID=`) or not (`?node=` with the node of a discovery request): names and versions; one resource
@@ -36,7 +43,9 @@ export function explainPage(context: ExplainContext, call: Pick<HttpRequest, "qu
     const found = explainWhy(resources, why, originsOf(view));
     if (found.length === 0)
       throw new HttpError(404, `nothing that the proxy is sent has the name ${JSON.stringify(why)}`);
-    return json(refineOrigins(view, found, { resources, ...REFINING }).map((one) => located(context, one)));
+    const end = performance.now() + REFINING_MS;
+    const limits = { isLate: () => performance.now() > end, maxObjects: MAX_OBJECTS };
+    return json(refineOrigins(view, found, { resources, ...limits }).map((one) => located(context, one)));
   }
   const name = query.get("name");
   if (name === null)

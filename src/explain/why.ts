@@ -1,10 +1,10 @@
-import { parseClusterName } from "../../envoy-config/index.ts";
-import { joinHostPort } from "../../net/host-port.ts";
-import type { Cluster } from "../../protobuf/gen/envoy/config/cluster/v3.ts";
-import type { ClusterLoadAssignment } from "../../protobuf/gen/envoy/config/endpoint/v3.ts";
-import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import type { Origin, Subject } from "../../simulate/index.ts";
+import { parseClusterName } from "../envoy-config/index.ts";
+import { joinHostPort } from "../net/host-port.ts";
+import type { Cluster } from "../protobuf/gen/envoy/config/cluster/v3.ts";
+import type { ClusterLoadAssignment } from "../protobuf/gen/envoy/config/endpoint/v3.ts";
+import type { FilterChain, Listener } from "../protobuf/gen/envoy/config/listener/v3.ts";
+import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
+import type { Origin, Subject } from "../simulate/index.ts";
 import type { OriginsOf } from "./origins-of.ts";
 import type { ExplainedResource } from "./resources-of.ts";
 

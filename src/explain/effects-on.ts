@@ -1,7 +1,7 @@
-import { compareAge, type ObjectRef, objectKey } from "../../istio-api/config-object.ts";
-import type { Kind } from "../../istio-api/kinds.ts";
-import { snapshotWithout } from "../../mesh-model/create-push-snapshot.ts";
-import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
+import { compareAge, type ObjectRef, objectKey } from "../istio-api/config-object.ts";
+import type { Kind } from "../istio-api/kinds.ts";
+import { snapshotWithout } from "../mesh-model/create-push-snapshot.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
 
 /** Content by part: what is compared. */
 export type Looked = ReadonlyMap<string, string>;

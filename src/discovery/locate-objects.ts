@@ -1,8 +1,8 @@
-import { isKind } from "../../istio-api/kinds.ts";
-import type { Origin } from "../../simulate/index.ts";
-import type { AggregateRegistry } from "../registries/create-aggregate-registry.ts";
-import type { KubernetesStore } from "../stores/create-kubernetes-store.ts";
-import type { FileStore } from "../stores/start-file-store.ts";
+import { isKind } from "../istio-api/kinds.ts";
+import type { Origin } from "../simulate/index.ts";
+import type { AggregateRegistry } from "./registries/create-aggregate-registry.ts";
+import type { KubernetesStore } from "./stores/create-kubernetes-store.ts";
+import type { FileStore } from "./stores/start-file-store.ts";
 
 export interface LocatorParts {
   /** Objects of files count before those of the cluster. */

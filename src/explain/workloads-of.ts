@@ -1,7 +1,7 @@
-import type { KubernetesObject } from "../../mesh-model/kubernetes-object.ts";
-import { keyOf } from "../../mesh-model/kubernetes-object.ts";
-import type { XdsNode } from "../../mesh-model/proxy/parse-node.ts";
-import type { PushSnapshot } from "../../mesh-model/push-snapshot.ts";
+import type { KubernetesObject } from "../mesh-model/kubernetes-object.ts";
+import { keyOf } from "../mesh-model/kubernetes-object.ts";
+import type { XdsNode } from "../mesh-model/proxy/parse-node.ts";
+import type { PushSnapshot } from "../mesh-model/push-snapshot.ts";
 import { hasProxy, nodeOfPod } from "./node-of-pod.ts";
 
 /** A workload of a mesh as its proxy would present itself. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { growthFactor } from "../../../test/support/growth-factor.ts";
-import { meshOfCase, nodeOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
-import { snapshotOfObjects } from "../snapshot-of-objects.ts";
+import { growthFactor } from "../../test/support/growth-factor.ts";
+import { meshOfCase, nodeOfCase } from "../../test/support/mesh-model/view-of-case.ts";
+import { snapshotOfObjects } from "../discovery/snapshot-of-objects.ts";
 import { originsOf } from "./origins-of.ts";
 import { type ExplainedType, resourcesOf } from "./resources-of.ts";
 import { explainWhy } from "./why.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isJsonObject } from "../../base/json-object.ts";
+import { isJsonObject } from "../base/json-object.ts";
 import type { ExplainedResource, ExplainedType } from "./resources-of.ts";
 
 /** How what one proxy is sent differs. */

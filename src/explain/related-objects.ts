@@ -1,9 +1,9 @@
-import { type AnyConfigObject, type ConfigObject, compareAge } from "../../istio-api/config-object.ts";
-import { hostCovers, isWildcard, resolveShortHost } from "../../istio-api/values/hostname.ts";
-import { groupBy } from "../../mesh-model/lists.ts";
-import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
-import { selects } from "../../mesh-model/selector.ts";
-import type { Service } from "../../mesh-model/service.ts";
+import { type AnyConfigObject, type ConfigObject, compareAge } from "../istio-api/config-object.ts";
+import { hostCovers, isWildcard, resolveShortHost } from "../istio-api/values/hostname.ts";
+import { groupBy } from "../mesh-model/lists.ts";
+import type { ProxyView, VirtualServiceRule } from "../mesh-model/push-snapshot.ts";
+import { selects } from "../mesh-model/selector.ts";
+import type { Service } from "../mesh-model/service.ts";
 import type { RuleKind } from "./effects-on.ts";
 
 /** The part of a mesh in which something about certain hosts is likely to be the same as in all of it. */

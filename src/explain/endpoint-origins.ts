@@ -1,10 +1,10 @@
-import { assignedEndpoints } from "../../envoy-config/index.ts";
-import { describeEndpoints } from "../../mesh-model/create-push-snapshot.ts";
-import type { Endpoint } from "../../mesh-model/endpoint.ts";
-import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { objectOf } from "../../mesh-model/service.ts";
-import type { DescribedEndpoint, EndpointObject } from "../../mesh-model/service-registry.ts";
-import type { Origin } from "../../simulate/index.ts";
+import { assignedEndpoints } from "../envoy-config/index.ts";
+import { describeEndpoints } from "../mesh-model/create-push-snapshot.ts";
+import type { Endpoint } from "../mesh-model/endpoint.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
+import { objectOf } from "../mesh-model/service.ts";
+import type { DescribedEndpoint, EndpointObject } from "../mesh-model/service-registry.ts";
+import type { Origin } from "../simulate/index.ts";
 
 /** The objects that endpoints of clusters come from. Worked out when it is asked, once for each cluster: nothing is held for it. */
 export function endpointOrigins(

@@ -1,11 +1,11 @@
-import { type CachingSource, createResourceSource } from "../../envoy-config/index.ts";
-import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { decodeMessage, type MessageName } from "../../protobuf/envoy/index.ts";
-import { any } from "../../protobuf/wire/discovery.ts";
-import { WIRE_BYTES, WIRE_VARINT, WireReader } from "../../protobuf/wire/wire-reader.ts";
-import type { Origin } from "../../simulate/index.ts";
-import { decodeNameTable } from "../../xds/name-table.ts";
-import type { EncodedResource } from "../../xds/resource-source.ts";
+import { type CachingSource, createResourceSource } from "../envoy-config/index.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
+import { decodeMessage, type MessageName } from "../protobuf/envoy/index.ts";
+import { any } from "../protobuf/wire/discovery.ts";
+import { WIRE_BYTES, WIRE_VARINT, WireReader } from "../protobuf/wire/wire-reader.ts";
+import type { Origin } from "../simulate/index.ts";
+import { decodeNameTable } from "../xds/name-table.ts";
+import type { EncodedResource } from "../xds/resource-source.ts";
 
 /** Types in the order in which a proxy asks for them. */
 export const EXPLAINED_TYPES = ["cds", "eds", "lds", "rds", "ecds", "nds"] as const;

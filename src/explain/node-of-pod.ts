@@ -1,5 +1,5 @@
-import { fields, type KubernetesObject, labelsOf, listOf, textOf, texts } from "../../mesh-model/kubernetes-object.ts";
-import type { XdsNode } from "../../mesh-model/proxy/parse-node.ts";
+import { fields, type KubernetesObject, labelsOf, listOf, textOf, texts } from "../mesh-model/kubernetes-object.ts";
+import type { XdsNode } from "../mesh-model/proxy/parse-node.ts";
 
 /** The proxy of a pod as it would present itself; undefined for pods that have no address yet. */
 export function nodeOfPod({ metadata = {}, spec, status }: KubernetesObject): XdsNode | undefined {

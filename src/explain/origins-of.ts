@@ -1,11 +1,11 @@
-import { clusterName } from "../../envoy-config/index.ts";
-import type { ObjectRef } from "../../istio-api/config-object.ts";
-import { hostCovers } from "../../istio-api/values/hostname.ts";
-import type { Endpoint } from "../../mesh-model/endpoint.ts";
-import type { ProxyView, VirtualServiceRule } from "../../mesh-model/push-snapshot.ts";
-import { selects } from "../../mesh-model/selector.ts";
-import { isHeadless, objectOf, type Service } from "../../mesh-model/service.ts";
-import type { Origin, Subject } from "../../simulate/index.ts";
+import { clusterName } from "../envoy-config/index.ts";
+import type { ObjectRef } from "../istio-api/config-object.ts";
+import { hostCovers } from "../istio-api/values/hostname.ts";
+import type { Endpoint } from "../mesh-model/endpoint.ts";
+import type { ProxyView, VirtualServiceRule } from "../mesh-model/push-snapshot.ts";
+import { selects } from "../mesh-model/selector.ts";
+import { isHeadless, objectOf, type Service } from "../mesh-model/service.ts";
+import type { Origin, Subject } from "../simulate/index.ts";
 import { endpointOrigins } from "./endpoint-origins.ts";
 import { createRuleLookup } from "./related-objects.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { meshOfCase, nodeOfCase } from "../../../test/support/mesh-model/view-of-case.ts";
-import { createResourceSource } from "../../envoy-config/index.ts";
-import type { Origin } from "../../simulate/index.ts";
-import { snapshotOfObjects } from "../snapshot-of-objects.ts";
+import { meshOfCase, nodeOfCase } from "../../test/support/mesh-model/view-of-case.ts";
+import { snapshotOfObjects } from "../discovery/snapshot-of-objects.ts";
+import { createResourceSource } from "../envoy-config/index.ts";
+import type { Origin } from "../simulate/index.ts";
 import { originsOf } from "./origins-of.ts";
 import { refineOrigins } from "./refine-origins.ts";
 import { resourcesOf } from "./resources-of.ts";
@@ -288,6 +288,6 @@ test("without time nothing is tried out, and origins are those that the indexes 
   const { resources } = resourcesOf(view, ["lds"]);
   const asked = explainWhy(resources, "virtualInbound", originsOf(view));
   expect(refineOrigins(view, asked, { resources })).not.toEqual(asked);
-  const [cut] = refineOrigins(view, asked, { resources, limitMs: -1 });
+  const [cut] = refineOrigins(view, asked, { resources, isLate: () => true });
   expect(cut).toEqual({ ...asked[0], notTried: expect.arrayContaining(["AuthorizationPolicy", "VirtualService"]) });
 });

@@ -1,12 +1,12 @@
-import { createResourceSource, parseClusterName } from "../../envoy-config/index.ts";
-import { compareText } from "../../istio-api/config-object.ts";
-import { snapshotWithOnly } from "../../mesh-model/create-push-snapshot.ts";
-import { groupBy } from "../../mesh-model/lists.ts";
-import type { ProxyView } from "../../mesh-model/push-snapshot.ts";
-import { objectOf } from "../../mesh-model/service.ts";
-import type { FilterChain, Listener } from "../../protobuf/gen/envoy/config/listener/v3.ts";
-import type { RouteConfiguration } from "../../protobuf/gen/envoy/config/route/v3.ts";
-import type { Origin } from "../../simulate/index.ts";
+import { createResourceSource, parseClusterName } from "../envoy-config/index.ts";
+import { compareText } from "../istio-api/config-object.ts";
+import { snapshotWithOnly } from "../mesh-model/create-push-snapshot.ts";
+import { groupBy } from "../mesh-model/lists.ts";
+import type { ProxyView } from "../mesh-model/push-snapshot.ts";
+import { objectOf } from "../mesh-model/service.ts";
+import type { FilterChain, Listener } from "../protobuf/gen/envoy/config/listener/v3.ts";
+import type { RouteConfiguration } from "../protobuf/gen/envoy/config/route/v3.ts";
+import type { Origin } from "../simulate/index.ts";
 import { type Effect, effectsOn, type Looked, RULES, type RuleKind } from "./effects-on.ts";
 import { createRelatedObjects } from "./related-objects.ts";
 import { type ExplainedResource, resourceNamed } from "./resources-of.ts";
@@ -17,8 +17,8 @@ const WHOLE = "";
 export interface RefineOptions {
   /** What is explained, as the proxy is sent it. */
   readonly resources: readonly ExplainedResource[];
-  /** After so long the rest has the origins that the indexes know. */
-  readonly limitMs?: number;
+  /** Once it is late, the rest has the origins that the indexes know. */
+  readonly isLate?: () => boolean;
   /** Meshes of more services and rules are not made, where proxies wait meanwhile. */
   readonly maxObjects?: number;
 }
@@ -31,10 +31,9 @@ export interface RefineOptions {
 export function refineOrigins(
   view: ProxyView,
   explanations: readonly Explanation[],
-  { resources, limitMs = Number.POSITIVE_INFINITY, maxObjects = Number.POSITIVE_INFINITY }: RefineOptions,
+  { resources, isLate = () => false, maxObjects = Number.POSITIVE_INFINITY }: RefineOptions,
 ): readonly Explanation[] {
-  const end = performance.now() + limitMs;
-  const limits = { isLate: () => performance.now() > end, maxObjects };
+  const limits = { isLate, maxObjects };
   const worlds = createWorlds(view, limits);
   return explanations.map((explanation) => {
     const { type, name, parts } = explanation;
