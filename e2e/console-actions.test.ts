@@ -188,7 +188,9 @@ test("what clusters and routes come from is said with file and line, and opens i
   await page.getByRole("tab", { name: "Clusters" }).click();
   const cluster = page.locator(".fold").filter({ hasText: "reviews v2 port 8480" });
   await cluster.locator("summary").click();
-  await cluster.getByText("from ServiceEntry shop/reviews").waitFor();
+  await cluster.getByText("from ServiceEntry shop/reviews").first().waitFor();
+  // Each endpoint says what it comes from as well.
+  await cluster.getByRole("rowheader").first().getByText("from ServiceEntry shop/reviews").waitFor();
   await cluster.getByRole("button", { name: /^DestinationRule shop\/reviews \(mesh\.yaml:\d+\)$/ }).click();
   await expect.poll(() => page.getByLabel("YAML", { exact: true }).inputValue()).toContain("kind: DestinationRule");
   expect(opened.complaints).toEqual([]);

@@ -90,11 +90,8 @@ test("the cost of every analyzer grows with the number of objects, not with its 
       if (mesh !== undefined) analyzeWith(mesh, () => undefined);
     };
   const squares = ANALYZERS.flatMap((analyzer) => {
-    run(analyzer)(1600);
-    const before = process.cpuUsage().user;
-    run(analyzer)(1600);
-    // What takes next to no time for all of them cannot be measured, and need not be.
-    if (process.cpuUsage().user - before < MEASURABLE_US) return [];
+    // What takes next to no time for all of them cannot be measured, and need not be: what it reads lies further apart in the larger mesh.
+    if (leastTime(() => run(analyzer)(1600)) < MEASURABLE_US) return [];
     const factor = growthFactor(run(analyzer), 200);
     // Sorting, and memory that no longer fits a cache, take more than 8 times as long; a square takes 64 times.
     return factor < 40 ? [] : [`${analyzer.name}: ${factor}`];
@@ -103,3 +100,13 @@ test("the cost of every analyzer grows with the number of objects, not with its 
 });
 
 const MEASURABLE_US = 15_000;
+
+/** Of several runs, in microseconds: a collection of what other tests left counts for the process as well, but not in each of them. */
+function leastTime(work: () => void): number {
+  const times = Array.from({ length: 5 }, () => {
+    const before = process.cpuUsage().user;
+    work();
+    return process.cpuUsage().user - before;
+  });
+  return Math.min(...times);
+}
