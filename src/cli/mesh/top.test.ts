@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { TrafficEdge, TrafficGraph } from "../../mesh/index.ts";
-import { trafficText } from "./top.ts";
+import { isWhole, trafficText } from "./top.ts";
 
 const NODE = { namespace: "shop", workloads: [], ready: 1, reasons: [] };
 const EDGE: TrafficEdge = {
@@ -58,4 +58,20 @@ test("silence and workloads without figures are said", () => {
   expect(trafficText(quiet, 10)).toBe(
     "20:15:30  0.0 requests/s on 0 edges\nnothing was sent in the last seconds\nfront: no figures: its agent has not answered yet\n",
   );
+});
+
+const BUSY = { ...EDGE, rps: 10 };
+const TIMED = { ...BUSY, p50Ms: 1, p99Ms: 2 };
+test.each([
+  { edges: [TIMED], seen: 3, whole: false, when: "before histograms can have come" },
+  {
+    edges: [TIMED, EDGE, { ...BUSY, protocol: "tcp" as const }],
+    seen: 4,
+    whole: true,
+    when: "when all that have requests have latencies",
+  },
+  { edges: [TIMED, BUSY], seen: 7, whole: false, when: "while one lacks them" },
+  { edges: [TIMED, BUSY], seen: 8, whole: true, when: "when that one was waited for long enough" },
+])("one snapshot alone is whole $when: $whole", ({ edges, seen, whole }) => {
+  expect(isWhole(graph(edges), seen)).toBe(whole);
 });

@@ -5,6 +5,8 @@ import { noArguments, oneOf } from "./usage-mistake.ts";
 
 /** Envoy adds to its histograms every five seconds: a snapshot of the first ones would have no latencies. */
 const SNAPSHOTS_OF_ONCE = 4;
+/** An Envoy that is late with its histograms or with an answer is waited for no longer. */
+const MOST_SNAPSHOTS_OF_ONCE = 8;
 const DEFAULT_ROWS = 24;
 const HEADS = ["FROM", "TO", "PROTOCOL", "REQ/S", "ERRORS", "4XX", "P50", "P99", "OPEN", "MTLS"];
 
@@ -41,13 +43,20 @@ last four seconds (latencies: twelve). On a terminal they are drawn anew every t
     await askTraffic(runningState(targetFolder(context)), ending.signal, (graph) => {
       seen += 1;
       // Rates are differences: of the first snapshot there are none.
-      if (seen < (isOnce ? SNAPSHOTS_OF_ONCE : 2)) return;
+      if (isOnce ? !isWhole(graph, seen) : seen < 2) return;
       show(graph);
       if (isOnce) ending.abort();
     });
     return 0;
   },
 };
+
+/** Whether the snapshot has all figures that one alone is printed for: every edge that has requests has their latencies. */
+export function isWhole({ edges }: Pick<TrafficGraph, "edges">, seen: number): boolean {
+  if (seen < SNAPSHOTS_OF_ONCE) return false;
+  if (seen >= MOST_SNAPSHOTS_OF_ONCE) return true;
+  return edges.every(({ protocol, rps, p50Ms }) => protocol === "tcp" || rps === 0 || p50Ms !== undefined);
+}
 
 function jsonPrinter({ print }: CommandContext): (graph: TrafficGraph) => void {
   return (graph) => {
