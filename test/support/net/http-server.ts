@@ -19,6 +19,8 @@ export async function startHttpServer(
   tls?: TlsServerOptions,
 ): Promise<TestHttpServer> {
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
+  // A proxy that uses an idle connection again at the moment in which it is closed answers 503.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(0, host, resolve);
