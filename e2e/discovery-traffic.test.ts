@@ -271,7 +271,8 @@ describe("faults", () => {
     await until(() => flags().length === 300 || `${flags().length} lines in the log`);
     const delayed = flags().filter((seen) => seen === "DI").length;
     expect(Math.abs(delayed - 60)).toBeLessThanOrEqual(fourSigma(300, 0.2));
-    expect(results.filter(({ ms }) => ms >= 1000).length).toBeGreaterThanOrEqual(delayed);
+    // Envoy's second begins with the turn of its event loop in which the request came, so the caller may see a little less.
+    expect(results.filter(({ ms }) => ms >= 950).length).toBeGreaterThanOrEqual(delayed);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { growthFactor } from "../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../test/support/growth-factor.ts";
 import { meshOfCase } from "../../test/support/mesh-model/view-of-case.ts";
 import { snapshotOfObjects } from "../discovery/snapshot-of-objects.ts";
 import type { AnalyzedMesh } from "./analyzed-mesh.ts";
@@ -94,7 +94,7 @@ test("the cost of every analyzer grows with the number of objects, not with its 
     if (leastTime(() => run(analyzer)(1600)) < MEASURABLE_US) return [];
     const factor = growthFactor(run(analyzer), 200);
     // Sorting, and memory that no longer fits a cache, take more than 8 times as long; a square takes 64 times.
-    return factor < 40 ? [] : [`${analyzer.name}: ${factor}`];
+    return factor < BELOW_SQUARE ? [] : [`${analyzer.name}: ${factor}`];
   });
   expect(squares).toEqual([]);
 });

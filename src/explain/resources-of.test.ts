@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { growthFactor } from "../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../test/support/growth-factor.ts";
 import { meshOfCase, nodeOfCase } from "../../test/support/mesh-model/view-of-case.ts";
 import { snapshotOfObjects } from "../discovery/snapshot-of-objects.ts";
 import { originsOf } from "./origins-of.ts";
@@ -38,7 +38,7 @@ test("a mesh of 5,000 services is explained whole", () => {
 });
 
 test("the cost of an explanation grows with the number of services, not with its square", () => {
-  expect(growthFactor((count) => void explain(count), 250)).toBeLessThan(24);
+  expect(growthFactor((count) => void explain(count), 250)).toBeLessThan(BELOW_SQUARE);
 });
 
 test("only what is asked for is made", () => {

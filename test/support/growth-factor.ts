@@ -1,5 +1,8 @@
-const MAX_ROUNDS = 5;
-/** Far from both: a factor below is not going to be 64. */
+/** What is linear stays below: sorting, more collections and memory that no longer fits a cache take up to 30 times as long, a square 64 times. */
+export const BELOW_SQUARE = 40;
+
+const MAX_ROUNDS = 7;
+/** Far from it: no more rounds are needed. */
 const CLEARLY_LINEAR = 16;
 
 /** In microseconds. Of less, the garbage collector and the kernel's first use of a page are the larger part. */

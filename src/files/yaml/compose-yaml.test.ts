@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { growthFactor } from "../../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../../test/support/growth-factor.ts";
 import { composeYaml, MAX_TOKENS } from "./compose-yaml.ts";
 import { GO_YAML, STRICT_YAML } from "./yaml-profiles.ts";
 
@@ -59,7 +59,7 @@ test.each(HOSTILE)("$name: the time grows as the text does", ({ text }) => {
     composeYaml(hostile, STRICT_YAML);
     composeYaml(hostile, GO_YAML);
   };
-  expect(growthFactor(work, 500)).toBeLessThan(24);
+  expect(growthFactor(work, 500)).toBeLessThan(BELOW_SQUARE);
 });
 
 test.each([

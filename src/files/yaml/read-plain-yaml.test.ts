@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { growthFactor } from "../../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../../test/support/growth-factor.ts";
 import { composeYaml } from "./compose-yaml.ts";
 import { locateYaml } from "./locate-yaml.ts";
 import { readPlainYaml } from "./read-plain-yaml.ts";
@@ -223,5 +223,5 @@ test.each([
   { name: "literal text", text: (n: number) => `a: |\n${"  b\n\n".repeat(n)}` },
   { name: "many literal texts", text: (n: number) => `a:\n${"- |\n  b\n".repeat(n)}` },
 ])("$name: the time grows as the text does", ({ text }) => {
-  expect(growthFactor((length) => readPlainYaml(text(length)), 20_000)).toBeLessThan(24);
+  expect(growthFactor((length) => readPlainYaml(text(length)), 20_000)).toBeLessThan(BELOW_SQUARE);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseDocument } from "yaml";
-import { growthFactor } from "../../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../../test/support/growth-factor.ts";
 import { nestsTooDeeply } from "./yaml-depth.ts";
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
@@ -48,5 +48,5 @@ test.each([
   { name: "apostrophes", piece: "'['" },
   { name: "hyphens", piece: "- -" },
 ])("a hostile line of $name takes no longer than its length", ({ piece }) => {
-  expect(growthFactor((length) => nestsTooDeeply(piece.repeat(length)), 60_000)).toBeLessThan(24);
+  expect(growthFactor((length) => nestsTooDeeply(piece.repeat(length)), 60_000)).toBeLessThan(BELOW_SQUARE);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { growthFactor } from "../../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../../test/support/growth-factor.ts";
 import { formatPath } from "../../protobuf/json/read-message.ts";
 import { decodeObject } from "../decode/decode-object.ts";
 import { isKind, istioMessage, KINDS, type Kind } from "../kinds.ts";
@@ -854,5 +854,5 @@ const LARGE: readonly { readonly name: string; readonly kind: Kind; readonly spe
 ];
 
 test.each(LARGE)("many $name: the time grows as the object does", ({ kind, spec }) => {
-  expect(growthFactor((count) => void problemsOf(kind, spec(count)), 1500)).toBeLessThan(24);
+  expect(growthFactor((count) => void problemsOf(kind, spec(count)), 1500)).toBeLessThan(BELOW_SQUARE);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { growthFactor } from "../../../../test/support/growth-factor.ts";
+import { BELOW_SQUARE, growthFactor } from "../../../../test/support/growth-factor.ts";
 import { injectionSettings } from "../../../../test/support/inject/settings.ts";
 import { applyPatch } from "../documents/uninject-document.ts";
 import type { Json } from "../json.ts";
@@ -47,7 +47,7 @@ const HOSTILE: readonly { readonly name: string; readonly shape: (n: number) => 
 ];
 
 test.each(HOSTILE)("many $name: the time grows as the pod does", ({ shape }) => {
-  expect(growthFactor((count) => void mutate(shape(count)), 500)).toBeLessThan(24);
+  expect(growthFactor((count) => void mutate(shape(count)), 500)).toBeLessThan(BELOW_SQUARE);
 });
 
 test("of a pod with more containers than a comparison is worth the patch is still right, and short", () => {
