@@ -20,11 +20,8 @@ export interface Effect {
   readonly overruled: readonly { readonly object: ObjectRef; readonly by: ObjectRef }[];
 }
 
-/** Rules that change what proxies are sent. What makes services is known by the services. */
-export const RULES = [
-  "VirtualService",
-  "DestinationRule",
-  "Gateway",
+/** Rules that choose workloads of their namespace, or of all for those of the root namespace. */
+export const WORKLOAD_RULES = [
   "Sidecar",
   "AuthorizationPolicy",
   "RequestAuthentication",
@@ -32,6 +29,14 @@ export const RULES = [
   "Telemetry",
   "EnvoyFilter",
   "WasmPlugin",
+] as const satisfies readonly Kind[];
+
+/** Rules that change what proxies are sent. What makes services is known by the services. */
+export const RULES = [
+  "VirtualService",
+  "DestinationRule",
+  "Gateway",
+  ...WORKLOAD_RULES,
 ] as const satisfies readonly Kind[];
 
 export type RuleKind = (typeof RULES)[number];

@@ -4,7 +4,7 @@ import { groupBy } from "../mesh-model/lists.ts";
 import type { ProxyView, VirtualServiceRule } from "../mesh-model/push-snapshot.ts";
 import { selects } from "../mesh-model/selector.ts";
 import type { Service } from "../mesh-model/service.ts";
-import type { RuleKind } from "./effects-on.ts";
+import { type RuleKind, WORKLOAD_RULES } from "./effects-on.ts";
 
 /** The part of a mesh in which something about certain hosts is likely to be the same as in all of it. */
 export interface Related {
@@ -46,7 +46,7 @@ export function createRelatedObjects(view: ProxyView): (hosts: readonly string[]
     }
     const shown = [...hosts].flatMap((host) => services.get(host) ?? []);
     const objects = new Map<RuleKind, readonly AnyConfigObject[]>();
-    for (const kind of OF_WORKLOADS) objects.set(kind, (workload.get(kind) ?? []).toSorted(compareAge));
+    for (const kind of WORKLOAD_RULES) objects.set(kind, (workload.get(kind) ?? []).toSorted(compareAge));
     const set = (kind: RuleKind, all: readonly AnyConfigObject[]) =>
       objects.set(kind, [...new Set([...(objects.get(kind) ?? []), ...all])].toSorted(compareAge));
     set("VirtualService", virtualServices);
@@ -56,17 +56,6 @@ export function createRelatedObjects(view: ProxyView): (hosts: readonly string[]
     return { hosts, objects };
   };
 }
-
-/** Kinds that choose workloads of their namespace, or of all for those of the root namespace. */
-const OF_WORKLOADS = [
-  "Sidecar",
-  "AuthorizationPolicy",
-  "RequestAuthentication",
-  "PeerAuthentication",
-  "Telemetry",
-  "EnvoyFilter",
-  "WasmPlugin",
-] as const satisfies readonly RuleKind[];
 
 function selectorOf(object: AnyConfigObject): Readonly<Record<string, string>> {
   switch (object.kind) {
